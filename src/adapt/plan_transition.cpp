@@ -6,6 +6,7 @@
 #include "trireme/adapt/straggler_policy.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
+#include "trireme/setup/elastic_memory.hpp"
 #include "trireme/setup/memory_prediction.hpp"
 #include "trireme/setup/planning.hpp"
 #include "trireme/setup/step_planner.hpp"
@@ -196,6 +197,7 @@ setup::PlanState make_decided_state(const setup::Job& job, const plan::Plan& bef
     setup::check_schedule_name(request.schedule);
     check_layout(decision.layout, ranks, setup::list_layer_facts(job.model).size(), "the new layout");
     setup::PlanState next{.plan = plan_layout(config, job.model, decision.layout, request)};
+    setup::check_elastic(config, job.model, next.plan);
     check_change(config, next.plan);
     check_batch_is_enough(config, next.plan, request);
     size_microbatches(job, request, ranks, /*trains=*/true, next);
@@ -217,6 +219,7 @@ PlanTransition plan_checked_transition(const setup::Job& job, const setup::PlanS
     check_hash(decision.to, to.plan, "after");
     transition.moves_state = !have_equal_placement(from.plan, to.plan);
     to.gradients = transition.moves_state ? setup::make_gradient_plan({job, to}, job.buckets) : from.gradients;
+    setup::limit_steps(job, to);
     check_memory_of_migrations(job, to);
     if (!transition.moves_state) return transition;
     transition.max_elements_in_flight = compute_elements_in_flight(transition, job, ranks);

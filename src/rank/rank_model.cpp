@@ -187,9 +187,10 @@ void RankModel::reserve_memory(device::Stream& stream) {
     get_uploader(stream);
 }
 
-void RankModel::add_step(const std::deque<BatchView>& microbatches, double loss_scale) {
+void RankModel::add_step(const std::deque<BatchView>& microbatches, double loss_scale,
+                         std::vector<plan::MicrobatchLevels> levels) {
     if (is_idle()) return;
-    stage::StepWork work{.batches = {}, .loss_scale = loss_scale};
+    stage::StepWork work{.batches = {}, .loss_scale = loss_scale, .levels = std::move(levels)};
     for (const BatchView& view : microbatches) work.batches.push_back(&view.tokens());
     stages_->add_step(std::move(work));
 }

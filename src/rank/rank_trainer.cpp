@@ -22,6 +22,7 @@ struct RankTrainer::StepInFlight {
     records::StepOutcome outcome;
     std::vector<data::Batch> batches;  // one per micro-batch; empty in a ghost run
     std::deque<BatchView> views;       // one per micro-batch; may refer to `batches`
+    std::vector<plan::MicrobatchLevels> levels;
 };
 
 namespace {
@@ -124,7 +125,7 @@ void RankTrainer::add_step(std::size_t step) {
     const StepInFlight& added =
         *unsettled_steps_.emplace_back(is_prepared ? std::move(next_step_) : prepare_step(step));
     updates_->add_step(added.outcome.learning_rate);
-    model_.add_step(added.views, 1 / static_cast<double>(added.outcome.size.targets));
+    model_.add_step(added.views, 1 / static_cast<double>(added.outcome.size.targets), added.levels);
 }
 
 // Prepares the first step that has not been added, while the GPU executes the current step.
@@ -144,6 +145,7 @@ std::unique_ptr<RankTrainer::StepInFlight> RankTrainer::prepare_step(std::size_t
     outcome.learning_rate = compute_learning_rate(job_.config.optimizer, step, job_.steps);
     outcome.size = planned.size;
     outcome.microbatches = planned.count_filled();
+    step_in_flight->levels = planned.fit.levels;
     add_batches(*step_in_flight, planned.microbatches);
     return step_in_flight;
 }
@@ -296,7 +298,7 @@ std::optional<NonFiniteFinding> RankTrainer::repeat_with_checks(std::size_t step
                  {.dropout_key = RandomKey{job_.config.run.seed}.then("dropout"),
                   .label_smoothing = job_.config.task.label_smoothing,
                   .events = &gradient_check});
-    model_.add_step(repeated->views, 1 / static_cast<double>(repeated->outcome.size.targets));
+    model_.add_step(repeated->views, 1 / static_cast<double>(repeated->outcome.size.targets), repeated->levels);
     model_.begin_steps();
     model_.execute_step(0);
     model_.finish();
@@ -345,14 +347,12 @@ void RankTrainer::charge_passes_as_whole(std::shared_ptr<stage::PassTimes> share
 // the team's program.
 void RankTrainer::measure_team_passes() {
     const int team = current_.plan.find_team(model_.rank());
-    const schedule::Program& program = current_.plan.training.programs[static_cast<std::size_t>(team)];
-    const auto has_instruction = [&](schedule::Op op) {
-        return std::ranges::any_of(program, [&](const schedule::Instruction& each) { return each.op == op; });
-    };
+    const stage::BackwardPasses passes =
+        stage::find_backward_passes(current_.plan.training.programs[static_cast<std::size_t>(team)]);
     const BatchView batch(job_.model, current_.largest_microbatches.front());
-    if (has_instruction(schedule::Op::backward))
+    if (passes != stage::BackwardPasses::split)
         model_.stages().rehearse(stream_, batch.tokens(), /*splits_backward=*/false);
-    if (has_instruction(schedule::Op::backward_input))
+    if (passes != stage::BackwardPasses::whole)
         model_.stages().rehearse(stream_, batch.tokens(), /*splits_backward=*/true);
 }
 

@@ -84,6 +84,9 @@ void FigureSum::add(const StepOutcome& outcome) {
         figures_.rolled_back_updates =
             figures_.rolled_back_updates.value_or(0) + (*outcome.is_rolled_back ? 1 : 0);
     }
+    if (outcome.deficit_bytes)
+        figures_.steps_fitted_to_memory =
+            figures_.steps_fitted_to_memory.value_or(0) + (*outcome.deficit_bytes > 0 ? 1 : 0);
     figures_.seconds += outcome.seconds;
     figures_.last_step_seconds = outcome.seconds;
     step_seconds_.push_back(outcome.seconds);

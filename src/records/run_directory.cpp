@@ -77,6 +77,8 @@ StepLine make_step_line(std::size_t step, const StepOutcome& outcome, const setu
     line.seconds = outcome.seconds;
     line.predicted_s = outcome.predicted_seconds;
     if (outcome.predicted_bytes) line.predicted_bytes = to_figure(*outcome.predicted_bytes);
+    if (outcome.deficit_bytes) line.deficit_bytes = to_figure(*outcome.deficit_bytes);
+    if (outcome.recomputed_bytes) line.recomputed_bytes = to_figure(*outcome.recomputed_bytes);
     line.clock = find_clock_name();
     line.tokens_per_s = to_figure(outcome.size.tokens) / outcome.seconds;
     line.mfu = flops.compute_step_flops(outcome.size) / available_flops;
@@ -181,6 +183,7 @@ Summary make_summary(const Figures& f, const std::string& peak_description,
     summary.earlier_steps = omit_zero(f.earlier_steps);
     summary.skipped_steps = to_figure(f.skipped_steps);
     if (f.rolled_back_updates) summary.rolled_back_updates = to_figure(*f.rolled_back_updates);
+    if (f.steps_fitted_to_memory) summary.steps_fitted_to_memory = to_figure(*f.steps_fitted_to_memory);
     add_losses(summary, f);
     add_speed(summary, f, tokens_of_image);
     summary.peak_description = peak_description;

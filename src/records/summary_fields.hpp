@@ -20,6 +20,7 @@ void visit_fields(auto& visit, As<Summary> auto& summary) {
     visit.count("earlier_steps", summary.earlier_steps);
     visit.count("skipped_steps", summary.skipped_steps);
     visit.count("rolled_back_updates", summary.rolled_back_updates);
+    visit.count("steps_fitted_to_memory", summary.steps_fitted_to_memory);
     visit("loss/first", summary.first_loss);
     visit("loss/last", summary.last_loss);
     visit("loss/validation", summary.validation_loss);

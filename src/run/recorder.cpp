@@ -7,6 +7,7 @@
 #include "trireme/device/machine.hpp"
 #include "trireme/model/model.hpp"
 #include "trireme/rank/rank_gpu.hpp"
+#include "trireme/setup/elastic_memory.hpp"
 #include "trireme/setup/ghosts.hpp"
 #include "trireme/setup/planning.hpp"
 
@@ -88,11 +89,19 @@ void Recorder::record_begin(const setup::PlanState& current, const setup::PlanOr
     console_->print_remarks(directory_->remarks());
 }
 
+void Recorder::add_predictions(records::StepOutcome& outcome) {
+    outcome.predicted_seconds = predictor_->predict_seconds(outcome.step);
+    const setup::StepFit memory = predictor_->predict_memory(outcome.step);
+    outcome.predicted_bytes = memory.predicted_bytes;
+    if (!setup::is_elastic(job_.config)) return;
+    outcome.deficit_bytes = memory.deficit_bytes;
+    outcome.recomputed_bytes = memory.recomputed_bytes;
+}
+
 void Recorder::record_step(records::StepOutcome outcome, const std::vector<policy::SlownessChange>& changes) {
+    if (console_) add_predictions(outcome);
     figure_sum_->add(outcome);
     if (!console_) return;
-    outcome.predicted_seconds = predictor_->predict_seconds(outcome.step);
-    outcome.predicted_bytes = predictor_->predict_bytes(outcome.step);
     directory_->add_step(outcome.step + 1, outcome, flops_, manifest_.peak.flops);
     console_->print_step(outcome.step, outcome, flops_, manifest_.peak.flops);
     for (const policy::SlownessChange& change : changes)

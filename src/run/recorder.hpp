@@ -79,6 +79,8 @@ public:
     std::filesystem::path path() const { return directory_ ? directory_->path() : std::filesystem::path(); }
 
 private:
+    void add_predictions(records::StepOutcome& outcome);
+
     const setup::Job& job_;
     records::Manifest manifest_;
     setup::ModelFlops flops_;

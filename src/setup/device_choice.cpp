@@ -1,6 +1,7 @@
 #include "trireme/setup/device_choice.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "trireme/base/error.hpp"
 #include "trireme/comm/collectives.hpp"
@@ -98,6 +99,9 @@ config::RunConfig choose_device(config::RunConfig config, const comm::Session& s
     device::select_gpu(own_gpu.gpu.number);
     precision.device = config::DeviceKind::cuda;
     precision.device_description = join_distinct_names(all_gather(control, own_gpu.gpu.name));
+    for (const double bytes :
+         all_gather(control, std::array{static_cast<double>(device::count_free_gpu_bytes())}))
+        precision.free_gpu_memory.push_back(static_cast<std::size_t>(bytes));
     return config;
 }
 

@@ -142,9 +142,8 @@ void add_training_memory(const SizedPlan& sized_plan, const optim::OptimizerConf
             sized_plan.plan.shards_optimizer ? sizes[i].own_shards : parameter_sizes;
         memory.gradients = parameters.count_gradient_bytes();
         memory.optimizer = optimizer_memory.compute_bytes(updated_shards);
-        const std::size_t step_bytes = memory.activations + memory.workspace + memory.messages;
         memory.workspace += optim::count_norm_scratch_bytes(sizes[i].own_shards.size());
-        memory.workspace += initialization - std::min(initialization, step_bytes);
+        memory.workspace += initialization - std::min(initialization, memory.step_buffers);
         memory.messages += parameters.copy_counts().gradients * sizes[i].bytes;
     }
 }
@@ -162,22 +161,37 @@ void add_checkpoint_copies(const SizedPlan& sized_plan, const optim::OptimizerCo
     }
 }
 
-// Sets the memory for the buffers of a step in `memory`, by purpose. The sum is work.max_step_bytes.
-void set_step_memory(const SizedPlan& sized_plan, const stage::LocalWork& work, RankMemory& memory) {
-    const stage::EqualBuffers buffers =
-        make_equal_buffers(sized_plan.plan.training, work, sized_plan.largest_microbatches.front());
+// Sets the memory for the buffers of a step in `memory`, by purpose. The sum is `max_step_bytes`. `buffers` are
+// those of the largest micro-batch of training.
+void set_step_memory(const stage::EqualBuffers& buffers, std::size_t max_step_bytes, RankMemory& memory) {
     memory.activation = buffers.sizes.activations;
-    memory.workspace = std::min(buffers.sizes.count_workspace_bytes(), work.max_step_bytes);
-    memory.messages = std::min(buffers.rows * buffers.row_bytes, work.max_step_bytes - memory.workspace);
-    memory.activations = work.max_step_bytes - memory.workspace - memory.messages;
+    memory.step_buffers = max_step_bytes;
+    memory.workspace = std::min(buffers.sizes.count_workspace_bytes(), max_step_bytes);
+    memory.messages = std::min(buffers.rows * buffers.row_bytes, max_step_bytes - memory.workspace);
+    memory.activations = max_step_bytes - memory.workspace - memory.messages;
+}
+
+// Returns the bytes of equal buffers for the largest micro-batches of training and evaluation.
+std::size_t count_equal_bytes(const SizedPlan& sized_plan, const stage::LocalWork& work,
+                              const stage::EqualBuffers& training) {
+    const stage::EqualBuffers evaluation =
+        make_equal_buffers(sized_plan.plan.evaluation, work, sized_plan.largest_microbatches.back());
+    return std::max(training.count_bytes(), evaluation.count_bytes());
+}
+
+// Returns `bytes`, or less if SizedPlan::max_step_bytes of the rank is less.
+std::size_t limit_step_bytes(const SizedPlan& sized_plan, int rank, std::size_t bytes) {
+    return sized_plan.max_step_bytes.empty()
+               ? bytes
+               : std::min(bytes, sized_plan.max_step_bytes[static_cast<std::size_t>(rank)]);
 }
 
 // Returns the memory that is equal on all ranks of a class (see rank_classes.hpp), because it does not depend
-// on the shards that a rank owns. `work` and `parameters` are those of any rank of the class.
-RankMemory predict_common_memory(const SizedPlan& sized_plan, const stage::LocalWork& work,
-                                 const HeldBatches& batches, const stage::LocalParameters& parameters) {
+// on the shards that a rank owns, without the buffers of steps. `parameters` are those of any rank of the
+// class.
+RankMemory predict_common_memory(const SizedPlan& sized_plan, const HeldBatches& batches,
+                                 const stage::LocalParameters& parameters) {
     RankMemory memory{.parameters = parameters.count_value_bytes()};
-    set_step_memory(sized_plan, work, memory);
     if (sized_plan.memory_space == device::MemorySpace::gpu)
         memory.kernels = kernels::count_gpu_stream_bytes() + batches.count * batches.bytes_each;
     return memory;
@@ -199,8 +213,12 @@ public:
                                            const HeldBatches& batches) const {
         const stage::LocalStages stages(work, nullptr, device::MemorySpace::ghost);
         const stage::LocalParameters& parameters = stages.parameters();
-        std::vector<RankMemory> memories(ranks.size(),
-                                         predict_common_memory(sized_plan_, work, batches, parameters));
+        std::vector<RankMemory> memories(ranks.size(), predict_common_memory(sized_plan_, batches, parameters));
+        const stage::EqualBuffers buffers =
+            make_equal_buffers(sized_plan_.plan.training, work, sized_plan_.largest_microbatches.front());
+        const std::size_t step_bytes = count_equal_bytes(sized_plan_, work, buffers);
+        for (std::size_t i = 0; i < ranks.size(); ++i)
+            set_step_memory(buffers, limit_step_bytes(sized_plan_, ranks[i], step_bytes), memories[i]);
         if (optimizer_ == nullptr) return memories;
         const std::vector<stage::ExchangeSize> sizes = predict_exchange_sizes(gradients_, ranks, parameters);
         add_training_memory(sized_plan_, *optimizer_, sizes, parameters, memories);
@@ -245,12 +263,11 @@ stage::LocalWork make_local_work(const SizedPlan& sized_plan, int rank) {
 
 // A step has at most the bytes of equal buffers for the largest micro-batch: see place_buffers().
 void limit_step_memory(const SizedPlan& sized_plan, stage::LocalWork& work) {
-    const plan::Plan& plan = sized_plan.plan;
-    const std::vector<stage::BatchShape>& largest = sized_plan.largest_microbatches;
-    const stage::EqualBuffers training = make_equal_buffers(plan.training, work, largest.front());
-    const stage::EqualBuffers evaluation = make_equal_buffers(plan.evaluation, work, largest.back());
-    work.max_step_bytes = std::max(training.count_bytes(), evaluation.count_bytes());
-    if (plan.training.have_common_buffers) work.equal_buffers = training;
+    const plan::ProvedPrograms& programs = sized_plan.plan.training;
+    const stage::EqualBuffers buffers =
+        make_equal_buffers(programs, work, sized_plan.largest_microbatches.front());
+    work.max_step_bytes = limit_step_bytes(sized_plan, work.rank, count_equal_bytes(sized_plan, work, buffers));
+    if (programs.have_common_buffers) work.equal_buffers = buffers;
 }
 
 bool splits_backward_passes(const plan::ProvedPrograms& training, int team) {
@@ -298,9 +315,8 @@ std::vector<optim::ParameterShard> list_updated_shards(const SizedPlan& sized_pl
 
 RankMemory predict_rank_memory(const SizedPlan& sized_plan, const optim::OptimizerConfig* optimizer,
                                const stage::GradientPlan& gradients, int rank, bool saves_checkpoints) {
-    stage::LocalWork work = make_local_work(sized_plan, rank);
+    const stage::LocalWork work = make_local_work(sized_plan, rank);
     if (work.team < 0) return {};
-    limit_step_memory(sized_plan, work);
     return RankMemoryPredictor(sized_plan, optimizer, gradients, saves_checkpoints)
         .predict_memory({rank}, work, count_held_batches(sized_plan, work.team))
         .front();
@@ -314,8 +330,7 @@ std::vector<RankMemory> predict_memory_of_ranks(const SizedPlan& sized_plan,
     const RankMemoryPredictor predictor(sized_plan, optimizer, gradients, saves_checkpoints);
     const std::size_t batch_bytes = compute_max_batch_bytes(sized_plan);
     for (const RankClass& rank_class : find_rank_classes(sized_plan.plan)) {
-        stage::LocalWork work = make_local_work(sized_plan, rank_class.ranks.front());
-        limit_step_memory(sized_plan, work);
+        const stage::LocalWork work = make_local_work(sized_plan, rank_class.ranks.front());
         const std::vector<RankMemory> memories = predictor.predict_memory(
             rank_class.ranks, work, {count_batches_in_memory(sized_plan.plan, work.team), batch_bytes});
         for (std::size_t i = 0; i < memories.size(); ++i)

@@ -3,6 +3,7 @@
 
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
+#include "trireme/setup/elastic_memory.hpp"
 #include "trireme/setup/memory_limit.hpp"
 #include "trireme/setup/planning.hpp"
 #include "trireme/setup/setup.hpp"
@@ -77,7 +78,12 @@ public:
 
     void fit() {
         state_.largest_microbatches = find_largest_microbatches(job_, state_);
-        state_.plan = fit_to_memory_limit(std::move(state_.plan), describe_run());
+        if (job_.memory_limits.empty()) {
+            state_.plan = fit_to_memory_limit(std::move(state_.plan), describe_run());
+        } else if (const std::string lack = explain_lack_for_largest_microbatches(job_, state_);
+                   !lack.empty()) {
+            throw ConfigError(lack);
+        }
     }
 
     // Finds the largest number of rows of a micro-batch with which a plan fits, or a number that is smaller by
@@ -113,6 +119,10 @@ private:
         state_.microbatch_samples =
             std::min(max_samples_, std::max<std::size_t>(1, rows / job_.samples.max_length));
         state_.largest_microbatches = find_largest_microbatches(job_, state_);
+        if (!job_.memory_limits.empty()) {
+            state_.plan = first_plan_;
+            return explain_lack_for_largest_microbatches(job_, state_).empty();
+        }
         std::optional<plan::Plan> plan = find_plan_within_limit(first_plan_, describe_run());
         if (!plan) return false;
         state_.plan = std::move(*plan);

@@ -8,6 +8,7 @@
 #include "trireme/base/numbers.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/device/clock.hpp"
+#include "trireme/setup/elastic_memory.hpp"
 #include "trireme/setup/ghosts.hpp"
 #include "trireme/setup/memory_limit.hpp"
 #include "trireme/setup/memory_prediction.hpp"
@@ -119,13 +120,17 @@ Job make_synthetic_job(const config::RunConfig& config, const std::string& init)
 
 PlanState make_first_plan(const Job& job, int ranks, bool trains) {
     PlanState state{.plan = plan_run(job.config, job.model, ranks)};
+    check_elastic(job.config, job.model, state.plan);
     size_microbatches(job, make_plan_request(job.config), ranks, trains, state);
     state.gradients = make_gradient_plan({job, state}, job.buckets);
+    limit_steps(job, state);
     return state;
 }
 
 // Performs the set-up that training and evaluation have in common. `trains` is false for an evaluation.
-Setup set_up_model_and_data(const config::RunConfig& config, int ranks, const std::string& init, bool trains) {
+// `limits` is a result of find_memory_limits(), and empty for an evaluation.
+Setup set_up_model_and_data(const config::RunConfig& config, int ranks, const std::string& init, bool trains,
+                            std::vector<std::size_t> limits) {
     check_batch_size(config);
     const bool is_synthetic = is_ghost_run(config) && config.data.corpus.empty();
     Setup setup{.job = is_synthetic ? make_synthetic_job(config, init) : make_corpus_job(config, init),
@@ -134,6 +139,7 @@ Setup set_up_model_and_data(const config::RunConfig& config, int ranks, const st
     job.dtype = to_dtype(config.precision.dtype);
     job.memory_space = find_memory_space(config.precision.device);
     if (is_ghost_run(config)) job.buckets = make_ghost_bucket_rules(ranks);
+    job.memory_limits = std::move(limits);
     setup.current = make_first_plan(job, ranks, trains);
     if (!is_ghost_run(config)) check_validation_targets(job);
     return setup;
@@ -207,7 +213,8 @@ Setup set_up(const config::RunConfig& config, int ranks, const std::optional<std
     check_optimizer(config.optimizer);
     check_ghosts(config);
     const std::optional<SimulatedDevices> devices = read_simulated_devices(config, ranks);
-    Setup setup = set_up_model_and_data(config, ranks, checkpoint.value_or(config.model.init), true);
+    Setup setup = set_up_model_and_data(config, ranks, checkpoint.value_or(config.model.init), true,
+                                        find_memory_limits(config, devices, ranks));
     const plan::Plan& plan = setup.current.plan;
     setup.origin = {.hash = compute_hash(plan), .layout = plan.layout};
     Job& job = setup.job;
@@ -232,7 +239,7 @@ Setup set_up_evaluation(const config::EvaluateConfig& config, int ranks) {
     reject_ghost_run(config.run, "an evaluation");
     config::RunConfig run_config = config.run;
     if (!config.only_validation) run_config.data.validation_fraction = 1;
-    Setup setup = set_up_model_and_data(run_config, ranks, config.resume, false);
+    Setup setup = set_up_model_and_data(run_config, ranks, config.resume, false, {});
     const Job& job = setup.job;
     if (job.samples.validation.empty()) {
         throw ConfigError(cat("--validation-share ", run_config.data.validation_fraction, " selects no row of ",

@@ -7,8 +7,25 @@
 namespace trireme::setup {
 namespace {
 
-// Returns a shape with equal counts. The memory of a pass depends on the number of samples, not on their
-// lengths.
+// Returns the rows, the samples and the levels of the micro-batches of a team, in the order in which its
+// program names them. Teams of a class need equal memory if these numbers are equal.
+std::vector<std::size_t> make_key(const TeamMemory& team,
+                                  const std::vector<plan::MicrobatchShape>& microbatches,
+                                  const std::vector<plan::MicrobatchLevels>& levels) {
+    std::vector<std::size_t> key;
+    for (const schedule::Instruction& instruction : team.program) {
+        if (instruction.op != schedule::Op::forward) continue;
+        const std::size_t m = static_cast<std::size_t>(instruction.microbatch) % microbatches.size();
+        key.push_back(microbatches[m].rows);
+        key.push_back(microbatches[m].samples);
+        for (const plan::Recompute level : plan::find_levels(levels, m, instruction.stage))
+            key.push_back(static_cast<std::size_t>(level));
+    }
+    return key;
+}
+
+}  // namespace
+
 stage::BatchShape make_any_shape(const plan::MicrobatchShape& counts) {
     stage::BatchShape shape{.segments = {}, .rows = counts.rows, .predicted_rows = counts.predicted_rows};
     for (std::size_t s = 0; s < counts.samples; ++s) {
@@ -18,52 +35,66 @@ stage::BatchShape make_any_shape(const plan::MicrobatchShape& counts) {
     return shape;
 }
 
-}  // namespace
-
-// Ranks of a class differ only in the memory for the shards that they own.
-struct StepBytes::RankClassMemory {
-    stage::LocalWork work;
-    stage::StepMemoryPlanner planner;
-    schedule::Program program;       // of the team, for one step
-    std::size_t constant_bytes = 0;  // of the rank that needs the most: all memory but the buffers of a step
-};
-
 StepBytes::StepBytes(const SizedPlan& sized_plan, const optim::OptimizerConfig& optimizer,
                      const stage::GradientPlan& gradients, int ranks, bool saves_checkpoints)
     : plan_(sized_plan.plan) {
-    const plan::ProvedPrograms& training = plan_.training;
     const std::vector<RankMemory> memories =
         predict_memory_of_ranks(sized_plan, &optimizer, gradients, ranks, saves_checkpoints);
+    std::vector<std::size_t> class_of_rank(memories.size());
     for (const RankClass& rank_class : find_rank_classes(plan_)) {
-        stage::LocalWork work = make_local_work(sized_plan, rank_class.ranks.front());
-        limit_step_memory(sized_plan, work);
-        std::size_t constant_bytes = 0;
-        for (const int rank : rank_class.ranks) {
+        for (const int rank : rank_class.ranks) class_of_rank[static_cast<std::size_t>(rank)] = classes_.size();
+        const stage::LocalWork work = make_local_work(sized_plan, rank_class.ranks.front());
+        classes_.push_back({.planner = stage::StepMemoryPlanner(work)});
+    }
+    for (std::size_t t = 0; t < plan_.teams.size(); ++t) {
+        const auto team = static_cast<int>(t);
+        TeamMemory& team_memory =
+            teams_.emplace_back(team, plan_.training.unroll_program(team, 1), std::vector<TeamMemory::Rank>{});
+        for (const int rank : plan_.teams[t].ranks) {
             const RankMemory& memory = memories[static_cast<std::size_t>(rank)];
-            constant_bytes = std::max(constant_bytes, memory.total() - work.max_step_bytes);
+            team_memory.ranks.push_back({.rank = rank,
+                                         .class_index = class_of_rank[static_cast<std::size_t>(rank)],
+                                         .constant_bytes = memory.total() - memory.step_buffers,
+                                         .max_step_bytes = memory.step_buffers});
         }
-        classes_.push_back({.work = work,
-                            .planner = stage::StepMemoryPlanner(work),
-                            .program = training.unroll_program(work.team, 1),
-                            .constant_bytes = constant_bytes});
     }
 }
 
-StepBytes::~StepBytes() = default;
-
-std::size_t StepBytes::predict_max_bytes(const std::vector<plan::MicrobatchShape>& microbatches) {
-    if (microbatches == known_step_) return known_bytes_;
+std::vector<std::vector<std::size_t>> StepBytes::predict_bytes(
+    const std::vector<plan::MicrobatchShape>& microbatches, const std::vector<plan::MicrobatchLevels>& levels) {
     std::vector<stage::BatchShape> shapes;
     for (const plan::MicrobatchShape& counts : microbatches) shapes.push_back(make_any_shape(counts));
-    std::size_t max_bytes = 0;
-    for (RankClassMemory& each : classes_) {
-        const std::size_t step_bytes =
-            each.work.equal_buffers ? each.work.max_step_bytes
-                                    : each.planner.plan_step(each.program, plan_.training.shape, shapes).bytes;
-        max_bytes = std::max(max_bytes, each.constant_bytes + step_bytes);
+    std::vector<std::vector<std::size_t>> bytes;
+    for (const TeamMemory& team : teams_) {
+        std::vector<std::size_t>& team_bytes = bytes.emplace_back();
+        const std::vector<std::size_t> key = make_key(team, microbatches, levels);
+        for (const TeamMemory::Rank& rank : team.ranks) {
+            std::size_t step_bytes = rank.max_step_bytes;
+            if (!plan_.training.have_common_buffers) {
+                ClassMemory& memory = classes_[rank.class_index];
+                const auto [known, is_new] = memory.known_bytes.try_emplace(key);
+                if (is_new)
+                    known->second =
+                        memory.planner.plan_step(team.program, team.team, plan_.training.shape, shapes, levels)
+                            .bytes;
+                step_bytes = known->second;
+            }
+            team_bytes.push_back(rank.constant_bytes + step_bytes);
+        }
     }
+    for (ClassMemory& each : classes_) each.known_bytes.clear();
+    return bytes;
+}
+
+std::size_t StepBytes::predict_max_bytes(const std::vector<plan::MicrobatchShape>& microbatches,
+                                         const std::vector<plan::MicrobatchLevels>& levels) {
+    if (microbatches == known_step_ && levels == known_levels_) return known_bytes_;
     known_step_ = microbatches;
-    return known_bytes_ = max_bytes;
+    known_levels_ = levels;
+    known_bytes_ = 0;
+    for (const std::vector<std::size_t>& team_bytes : predict_bytes(microbatches, levels))
+        for (const std::size_t bytes : team_bytes) known_bytes_ = std::max(known_bytes_, bytes);
+    return known_bytes_;
 }
 
 }  // namespace trireme::setup

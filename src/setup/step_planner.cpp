@@ -5,6 +5,7 @@
 
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
+#include "trireme/setup/machine.hpp"
 #include "trireme/setup/model_work.hpp"
 #include "trireme/setup/planning.hpp"
 #include "trireme/setup/stage_work.hpp"
@@ -15,12 +16,17 @@ namespace {
 
 constexpr std::size_t recent_steps = 8;
 
-std::uint64_t compute_step_hash(const std::vector<plan::Microbatch>& microbatches) {
+std::uint64_t compute_step_hash(const PlannedStep& step) {
     RandomKey hash;
-    for (const plan::Microbatch& microbatch : microbatches) {
+    for (const plan::Microbatch& microbatch : step.microbatches) {
         hash = hash.then(microbatch.padded_length).then(microbatch.samples.size());
         for (const plan::SampleVisit& visit : microbatch.samples)
             hash = hash.then(visit.epoch).then(visit.sample);
+    }
+    for (const plan::MicrobatchLevels& levels : step.fit.levels) {
+        hash = hash.then(levels.size());
+        for (const std::vector<plan::Recompute>& of_stage : levels)
+            for (const plan::Recompute level : of_stage) hash = hash.then(static_cast<std::uint64_t>(level));
     }
     return hash.bits >> 11;
 }
@@ -132,11 +138,32 @@ struct StepPlanner::Work {
     policy::StepFormer former;
 };
 
+struct StepPlanner::Memory {
+    Memory(const Job& job, const PlanState& current)
+        : machine(choose_machine(job, static_cast<int>(job.memory_limits.size()))),
+          priced{.model = job.model,
+                 .plan = current.plan,
+                 .dtype = job.dtype,
+                 .optimizer = job.config.optimizer,
+                 .gradients = current.gradients},
+          costs(priced, machine),
+          bytes({job, current}, job.config.optimizer, current.gradients,
+                static_cast<int>(job.memory_limits.size()), job.config.run.checkpoint_every > 0),
+          fitter(priced, costs, bytes, job.memory_limits) {}
+
+    Machine machine;
+    PricedPlan priced;
+    StepCostPredictor costs;
+    StepBytes bytes;
+    StepFitter fitter;
+};
+
 StepPlanner::StepPlanner(const Job& job, const PlanState& current)
     : job_(job),
       current_(current),
       sampler_(job.samples.train.size(), job.config.run.seed, job.config.data.order) {
     if (forms_by_time(job.config.schedule.length)) work_ = std::make_unique<Work>(job, current);
+    if (job.config.policy.elastic == config::Elastic::length) memory_ = std::make_unique<Memory>(job, current);
 }
 
 StepPlanner::~StepPlanner() = default;
@@ -160,7 +187,13 @@ const PlannedStep& StepPlanner::plan_step(std::size_t step) {
     for (std::vector<plan::SampleVisit>& microbatch_visits : form_microbatches(visits))
         planned.microbatches.push_back(
             make_microbatch(std::move(microbatch_visits), samples, policy, common_length));
-    planned.hash = compute_step_hash(planned.microbatches);
+    if (memory_) {
+        std::vector<plan::MicrobatchShape> shapes;
+        for (const plan::Microbatch& microbatch : planned.microbatches)
+            shapes.push_back(count_shape(make_batch_shape(job_, microbatch)));
+        planned.fit = memory_->fitter.fit(shapes);
+    }
+    planned.hash = compute_step_hash(planned);
     return recent_steps_.emplace_back(std::move(planned));
 }
 

@@ -25,7 +25,8 @@ PassKey GhostPasses::make_key(const GhostPass& ghost) const {
                 .is_training = pass.is_training,
                 .rows = pass.batch.rows(),
                 .predicted_rows = pass.batch.predicted_rows.columns,
-                .samples = pass.batch.segments.size()};
+                .samples = pass.batch.segments.size(),
+                .levels = ghost.stash.levels};
     if (pass.group != nullptr) key.team_position = pass.group->communicator.rank();
     if (pass.is_training && resizing_ != nullptr) key.period = resizing_->period();
     for (const kernels::Segment& segment : pass.batch.segments) {

@@ -101,7 +101,7 @@ void LocalStages::begin(device::Stream& stream, const Execution& execution) {
 }
 
 void LocalStages::add_step(StepWork work) {
-    buffers_.add_step(work.batches);
+    buffers_.add_step(work.batches, work.levels);
     const int first_microbatch = steps_added_ * execution_->shape.microbatches;
     StepState& state = steps_.emplace(steps_added_++, StepState{.work = std::move(work)}).first->second;
     state.missing_uses = uses_per_parameter_;
@@ -223,6 +223,8 @@ void LocalStages::forward(const schedule::Instruction& instruction) {
     const device::ConstTensor input = find_input(instruction);
     InFlightMicrobatch& in_flight = in_flight_[{instruction.stage, instruction.microbatch}];
     in_flight.stash = buffers_.take_stash(instruction);
+    in_flight.stash->levels = plan::find_levels(steps_.at(find_step(instruction)).work.levels,
+                                                find_index_in_step(instruction.microbatch), instruction.stage);
     in_flight.stash->weight_copy = find_weight_copy(instruction);
     const Stage& stage = find_stage(instruction.stage);
     const model::Pass pass = make_pass(instruction.microbatch);

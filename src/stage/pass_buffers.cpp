@@ -8,6 +8,7 @@ namespace trireme::stage {
 
 PassBuffers::PassBuffers(const LocalWork& work, device::MemorySpace memory_space)
     : rank_(work.rank),
+      team_(work.team),
       planner_(work),
       work_equal_buffers_(work.equal_buffers),
       max_bytes_(work.max_step_bytes),
@@ -49,14 +50,15 @@ void PassBuffers::begin(const schedule::Program& program, const schedule::Pipeli
     cut(schedule::BufferKind::rows, work_equal_buffers_->rows, work_equal_buffers_->row_bytes);
 }
 
-void PassBuffers::add_step(const std::vector<const model::TokenBatch*>& batches) {
+void PassBuffers::add_step(const std::vector<const model::TokenBatch*>& batches,
+                           const std::vector<plan::MicrobatchLevels>& levels) {
     const int step = steps_added_++;
     if (is_ghost() || uses_equal_buffers()) return;
     std::vector<BatchShape> shapes;
     for (const model::TokenBatch* const batch : batches)
         shapes.push_back(batch == nullptr ? BatchShape{} : find_shape(*batch));
     const StepMemory& memory =
-        steps_.emplace(step, planner_.plan_step(*program_, *shape_, shapes)).first->second;
+        steps_.emplace(step, planner_.plan_step(*program_, team_, *shape_, shapes, levels)).first->second;
     if (memory.bytes > max_bytes_)
         throw BugError(cat("rank ", rank_, " needs ", memory.bytes,
                            " bytes for the activations and messages of a step, but only ", max_bytes_,

@@ -51,7 +51,10 @@ Stage::Stage(const model::ModelConfig& config, const StageSpec& spec)
       layers_(make_layers(config, spec)),
       block_ranges_(find_blocks(layers_)),
       width_(config.width),
-      is_last_(is_head_layer(layers_.back())) {}
+      is_last_(is_head_layer(layers_.back())) {
+    for (std::size_t b = 0; b < block_ranges_.size(); ++b)
+        block_of_layer_.insert(block_of_layer_.end(), block_ranges_[b].count, b);
+}
 
 std::vector<model::ParameterSpec> Stage::parameters() const { return list_unique_parameters(layers_); }
 
@@ -117,22 +120,38 @@ std::vector<std::size_t> Stage::list_parameter_uses() const {
     return all;
 }
 
-bool Stage::runs_block_by_block(const model::Pass& pass) const {
-    return !pass.is_training || spec_.recompute == plan::Recompute::full;
+model::Pass Stage::make_layer_pass(const model::Pass& pass, std::size_t l, const ActivationStash& stash) const {
+    model::Pass layer_pass = pass;
+    layer_pass.recomputes_selectively =
+        pass.is_training && find_level(stash, block_of_layer_[l]) == plan::Recompute::selective;
+    return layer_pass;
 }
 
 void Stage::report_layer(const model::Pass& pass, std::size_t l) const {
     if (pass.stream.check != nullptr) pass.stream.check->begin_layer(to_string(layers_[l]));
 }
 
+// In training, successive blocks that are not recomputed in full run together, so that kernels can be fused
+// across their boundaries. In an evaluation, every block runs by itself.
 device::Tensor Stage::forward(const model::Pass& pass, device::ConstTensor input, ActivationStash& stash,
                               Workspace& workspace, const PassEvents& events) const {
     stash.inputs.resize(layers_.size());
     for (const model::Layer& layer : layers_) stash.states.push_back(make_state(layer));
-    if (runs_block_by_block(pass)) return run_blocks(pass, input, stash, workspace.block_activations, events);
-    model::Pass stage_pass = pass;
-    stage_pass.recomputes_selectively = spec_.recompute == plan::Recompute::selective;
-    return run_layers(stage_pass, {0, layers_.size()}, input, stash, stash.arena, events);
+    const auto runs_alone = [&](std::size_t block) {
+        return !pass.is_training || find_level(stash, block) == plan::Recompute::full;
+    };
+    device::Tensor output;
+    for (std::size_t b = 0; b < block_ranges_.size();) {
+        if (runs_alone(b)) {
+            output = run_block(pass, b++, input, stash, workspace.block_activations, events);
+        } else {
+            layout::Range layers = block_ranges_[b++];
+            for (; b < block_ranges_.size() && !runs_alone(b); ++b) layers.count += block_ranges_[b].count;
+            output = run_layers(pass, layers, input, stash, stash.arena, events);
+        }
+        input = output;
+    }
+    return output;
 }
 
 std::optional<model::NextNorm> Stage::find_input_norm(const model::Pass& pass, std::size_t l,
@@ -152,16 +171,19 @@ device::Tensor Stage::run_layers(const model::Pass& pass, layout::Range layers, 
     for (std::size_t l = layers.begin; l < layers.end(); ++l) {
         stash.inputs[l] = input;
         report_layer(pass, l);
+        const model::Pass layer_pass = make_layer_pass(pass, l, stash);
         const std::optional<model::NextNorm> next_norm =
-            l + 1 < layers.end() ? find_input_norm(pass, l + 1, stash) : std::nullopt;
+            l + 1 < layers.end() ? find_input_norm(make_layer_pass(pass, l + 1, stash), l + 1, stash)
+                                 : std::nullopt;
         visit_layer(layers_[l], stash.states[l], [&]<class L>(const L& layer, typename L::State& state) {
             const model::Weights weights = weights_[stash.weight_copy][l];
-            if constexpr (requires { layer.forward(pass, weights, input, state, arena, &*next_norm); }) {
-                output = layer.forward(pass, weights, input, state, arena, next_norm ? &*next_norm : nullptr);
+            if constexpr (requires { layer.forward(layer_pass, weights, input, state, arena, &*next_norm); }) {
+                output =
+                    layer.forward(layer_pass, weights, input, state, arena, next_norm ? &*next_norm : nullptr);
             } else {
                 device::Arena& layer_arena =
                     model::is_head<L> ? pass.scratch : arena;  // a head stashes nothing
-                output = layer.forward(pass, weights, input, state, layer_arena);
+                output = layer.forward(layer_pass, weights, input, state, layer_arena);
             }
         });
         events.after_layer();
@@ -170,20 +192,18 @@ device::Tensor Stage::run_layers(const model::Pass& pass, layout::Range layers, 
     return output;
 }
 
-// Runs the blocks one after the other, and stashes only their outputs. An evaluation pass releases even the
-// output of a block as soon as the next block has read it.
-device::Tensor Stage::run_blocks(const model::Pass& pass, device::ConstTensor input, ActivationStash& stash,
-                                 device::Arena& block_activations, const PassEvents& events) const {
-    device::Tensor output;
-    for (const layout::Range& block : block_ranges_) {
-        const device::ArenaScope scope(block_activations);
-        const device::Tensor block_output = run_layers(pass, block, input, stash, block_activations, events);
-        if (is_head_layer(layers_[block.begin])) return {};
-        if (!pass.is_training) stash.arena.release(0);
-        output = stash.arena.tensor(pass.dtype, block_output.rows, block_output.columns);
-        launch(pass.stream, kernels::Copy{.input = block_output, .output = output});
-        input = output;
-    }
+// Runs one block, and stashes only its output. An evaluation pass releases even the output of a block as soon
+// as the next block has read it.
+device::Tensor Stage::run_block(const model::Pass& pass, std::size_t b, device::ConstTensor input,
+                                ActivationStash& stash, device::Arena& block_activations,
+                                const PassEvents& events) const {
+    const device::ArenaScope scope(block_activations);
+    const device::Tensor block_output =
+        run_layers(pass, block_ranges_[b], input, stash, block_activations, events);
+    if (is_head_layer(layers_[block_ranges_[b].begin])) return {};
+    if (!pass.is_training) stash.arena.release(0);
+    const device::Tensor output = stash.arena.tensor(pass.dtype, block_output.rows, block_output.columns);
+    launch(pass.stream, kernels::Copy{.input = block_output, .output = output});
     return output;
 }
 
@@ -212,17 +232,15 @@ void Stage::backward(const model::Pass& pass, device::ConstTensor grad_output, d
     // Each layer reads its output gradient from one buffer, and writes its input gradient to the other buffer.
     device::Tensor target_buffer = pass.scratch.tensor(pass.dtype, rows, width_);
     device::Tensor source_buffer = pass.scratch.tensor(pass.dtype, rows, width_);
-    model::Pass stage_pass = pass;
-    stage_pass.recomputes_selectively = spec_.recompute == plan::Recompute::selective;
     for (std::size_t b = block_ranges_.size(); b-- > 0;) {
         const device::ArenaScope block_scope(workspace.block_activations);
-        if (spec_.recompute == plan::Recompute::full) {
-            run_layers(stage_pass, block_ranges_[b], stash.inputs[block_ranges_[b].begin], stash,
+        if (find_level(stash, b) == plan::Recompute::full) {
+            run_layers(pass, block_ranges_[b], stash.inputs[block_ranges_[b].begin], stash,
                        workspace.block_activations, events);
         }
         for (std::size_t l = block_ranges_[b].end(); l-- > block_ranges_[b].begin;) {
             const device::Tensor target = l == 0 && grad_input.is_present() ? grad_input : target_buffer;
-            backward_layer(stage_pass, l, grad_output, target, stash);
+            backward_layer(make_layer_pass(pass, l, stash), l, grad_output, target, stash);
             events.after_layer_gradients(parameter_indices_[l]);
             events.after_layer();
             grad_output = target;
@@ -233,11 +251,10 @@ void Stage::backward(const model::Pass& pass, device::ConstTensor grad_output, d
 
 void Stage::backward_input(const model::Pass& pass, device::ConstTensor grad_output, device::Tensor grad_input,
                            ActivationStash& stash, const PassEvents& events) const {
-    if (spec_.recompute == plan::Recompute::full) {
-        throw BugError("a stage with full recomputation cannot execute half of a backward pass");
+    for (std::size_t b = 0; b < block_ranges_.size(); ++b) {
+        if (find_level(stash, b) == plan::Recompute::full)
+            throw BugError("a stage with full recomputation cannot execute half of a backward pass");
     }
-    model::Pass stage_pass = pass;
-    stage_pass.recomputes_selectively = spec_.recompute == plan::Recompute::selective;
     stash.grad_outputs.resize(layers_.size());
     for (std::size_t l = layers_.size(); l-- > 0;) {
         report_layer(pass, l);
@@ -246,8 +263,8 @@ void Stage::backward_input(const model::Pass& pass, device::ConstTensor grad_out
         const device::Tensor target =
             is_caller_buffer ? grad_input : stash.arena.tensor(pass.dtype, find_own_rows(pass).count, width_);
         visit_layer(layers_[l], stash.states[l], [&](const auto& layer, auto& state) {
-            layer.backward_input(stage_pass, weights_[stash.weight_copy][l], stash.inputs[l], grad_output,
-                                 target, state, stash.arena);
+            layer.backward_input(make_layer_pass(pass, l, stash), weights_[stash.weight_copy][l],
+                                 stash.inputs[l], grad_output, target, state, stash.arena);
         });
         events.after_layer();
         grad_output = target;
@@ -255,15 +272,13 @@ void Stage::backward_input(const model::Pass& pass, device::ConstTensor grad_out
 }
 
 void Stage::backward_weight(const model::Pass& pass, ActivationStash& stash, const PassEvents& events) const {
-    model::Pass stage_pass = pass;
-    stage_pass.recomputes_selectively = spec_.recompute == plan::Recompute::selective;
     for (std::size_t l = layers_.size(); l-- > 0;) {
         report_layer(pass, l);
         const device::ArenaScope scope(pass.scratch);
         visit_layer(layers_[l], stash.states[l], [&](const auto& layer, auto& state) {
-            layer.backward_weight(stage_pass, weights_[stash.weight_copy][l], stash.inputs[l],
-                                  stash.grad_outputs[l], state, gradients_[stash.gradient_copy][l],
-                                  pass.scratch);
+            layer.backward_weight(make_layer_pass(pass, l, stash), weights_[stash.weight_copy][l],
+                                  stash.inputs[l], stash.grad_outputs[l], state,
+                                  gradients_[stash.gradient_copy][l], pass.scratch);
         });
         events.after_layer_gradients(parameter_indices_[l]);
         events.after_layer();

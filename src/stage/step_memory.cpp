@@ -14,7 +14,7 @@ std::string make_block_key(const model::ModelConfig& model, const StageSpec& blo
     for (const std::size_t share : block.part.shares) key += cat(' ', share);
     for (const model::Layer& layer : build_layers(model, block.part, block.layers))
         key += cat(' ', find_kind(layer));
-    return cat(key, ' ', to_string(block.recompute));
+    return key;
 }
 
 // Returns the index of a compute instruction in TrainingMemory::workspaces.
@@ -38,12 +38,13 @@ BackwardPasses find_backward_passes(const schedule::Program& program) {
 }
 
 StepMemoryPlanner::StepMemoryPlanner(const LocalWork& work)
-    : model_(work.model), stages_(work.stages), team_(work.team), variant_(work.variant) {
+    : model_(work.model), stages_(work.stages), variant_(work.variant) {
     std::map<std::string, std::size_t> kinds;
     for (const StageSpec& spec : work.specs) {
+        levels_.push_back(spec.recompute);
         std::vector<std::size_t>& blocks = blocks_.emplace_back();
         for (const layout::Range& layers : list_blocks(work.model, spec.layers)) {
-            const StageSpec block{.layers = layers, .part = spec.part, .recompute = spec.recompute};
+            const StageSpec block{.layers = layers, .part = spec.part};
             const auto [kind, is_new] = kinds.try_emplace(make_block_key(work.model, block), kinds_.size());
             if (is_new) kinds_.push_back(block);
             blocks.push_back(kind->second);
@@ -60,14 +61,15 @@ std::size_t StepMemoryPlanner::count_row_bytes(const BatchShape& batch) const {
     return rows * model_.width * byte_size(variant_.dtype);
 }
 
-const TrainingMemory& StepMemoryPlanner::predict_block(std::size_t kind, const BatchShape& batch,
-                                                       BackwardPasses passes) {
+const TrainingMemory& StepMemoryPlanner::predict_block(std::size_t kind, plan::Recompute level,
+                                                       const BatchShape& batch, BackwardPasses passes) {
     constexpr std::size_t max_known = 1 << 14;
     if (known_.size() == max_known) known_.clear();
-    const StageSpec& spec = kinds_[kind];
+    StageSpec spec = kinds_[kind];
+    spec.recompute = level;
     const bool is_evaluation = passes == BackwardPasses::none;
-    if (spec.recompute == plan::Recompute::full && !is_evaluation) passes = BackwardPasses::whole;
-    const auto [known, is_new] = known_.try_emplace({kind, passes, batch.rows, batch.segments.size()});
+    if (level == plan::Recompute::full && !is_evaluation) passes = BackwardPasses::whole;
+    const auto [known, is_new] = known_.try_emplace({kind, level, passes, batch.rows, batch.segments.size()});
     TrainingMemory& memory = known->second;
     if (!is_new) return memory;
     const BatchShape shape{.segments = batch.segments, .rows = batch.rows};
@@ -92,11 +94,14 @@ const TrainingMemory& StepMemoryPlanner::predict_block(std::size_t kind, const B
 // In training, a stage keeps the stashes of all blocks; in an evaluation, the output of one block at a time.
 // The first half of a split backward pass also keeps the gradients between the blocks, and what each block
 // needs for its second half. It begins with the last block, which may need temporaries on top of what is kept.
-TrainingMemory StepMemoryPlanner::predict_stage(std::size_t s, const BatchShape& batch, BackwardPasses passes) {
+TrainingMemory StepMemoryPlanner::predict_stage(std::size_t s, const BatchShape& batch, BackwardPasses passes,
+                                                const std::vector<plan::Recompute>& levels) {
+    const std::vector<std::size_t>& blocks = blocks_[s];
+    const auto find_level = [&](std::size_t b) { return levels.empty() ? levels_[s] : levels[b]; };
     TrainingMemory total;
     std::size_t kept = 0;
-    for (const std::size_t kind : blocks_[s]) {
-        const TrainingMemory& block = predict_block(kind, batch, passes);
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+        const TrainingMemory& block = predict_block(blocks[b], find_level(b), batch, passes);
         total.peak = elementwise_max(total.peak, block.peak);
         for (std::size_t op = 0; op < total.workspaces.size(); ++op)
             total.workspaces[op] = elementwise_max(total.workspaces[op], block.workspaces[op]);
@@ -105,10 +110,9 @@ TrainingMemory StepMemoryPlanner::predict_stage(std::size_t s, const BatchShape&
     if (passes == BackwardPasses::none) return total;
     total.peak.activations = kept;
     const std::size_t gradient_bytes = round_up_to_cache_lines(count_row_bytes(batch));
-    for (std::size_t b = blocks_[s].size(); passes != BackwardPasses::whole && b-- > 0;) {
-        const std::size_t kind = blocks_[s][b];
-        if (kinds_[kind].recompute == plan::Recompute::full) continue;
-        const TrainingMemory& block = predict_block(kind, batch, passes);
+    for (std::size_t b = blocks.size(); passes != BackwardPasses::whole && b-- > 0;) {
+        if (find_level(b) == plan::Recompute::full) continue;
+        const TrainingMemory& block = predict_block(blocks[b], find_level(b), batch, passes);
         if (b > 0) kept += gradient_bytes;
         total.peak.activations =
             std::max(total.peak.activations, kept + block.peak.activations - block.stash_after_forward);
@@ -117,18 +121,21 @@ TrainingMemory StepMemoryPlanner::predict_stage(std::size_t s, const BatchShape&
     return total;
 }
 
-StepMemory StepMemoryPlanner::plan_step(const schedule::Program& program, const schedule::PipelineShape& shape,
-                                        const std::vector<BatchShape>& batches) {
+StepMemory StepMemoryPlanner::plan_step(const schedule::Program& program, int team,
+                                        const schedule::PipelineShape& shape,
+                                        const std::vector<BatchShape>& batches,
+                                        const std::vector<plan::MicrobatchLevels>& levels) {
     std::vector<bool> are_empty;
     for (const BatchShape& batch : batches) are_empty.push_back(batch.rows == 0);
-    const std::vector<schedule::BufferUse> uses = list_buffer_uses(program, team_, shape, are_empty);
+    const std::vector<schedule::BufferUse> uses = list_buffer_uses(program, team, shape, are_empty);
     const BackwardPasses passes = find_backward_passes(program);
     std::map<std::pair<int, std::size_t>, TrainingMemory> known;  // by stage and micro-batch
     const auto find_memory = [&](int stage, std::size_t microbatch) -> const TrainingMemory& {
         const auto [memory, is_new] = known.try_emplace({stage, microbatch});
         if (!is_new) return memory->second;
         const auto s = static_cast<std::size_t>(std::ranges::find(stages_, stage) - stages_.begin());
-        return memory->second = predict_stage(s, batches[microbatch], passes);
+        return memory->second =
+                   predict_stage(s, batches[microbatch], passes, plan::find_levels(levels, microbatch, stage));
     };
     std::vector<StepMemory::Place> places;
     std::vector<std::size_t> bytes;

@@ -80,8 +80,7 @@ struct CostConfig {
     std::string cluster = {};  // path of the cluster file of a simulated run (plan/cluster.hpp); may be empty
     NetworkKind network = NetworkKind::described;
     Charging charging = Charging::automatic;
-    // One cost for all stages, or one per stage. If empty, from the profiles; without profiles, all are equal.
-    std::vector<schedule::StageCost> stages = {};
+    std::vector<schedule::StageCost> stages = {};  // one for all stages, or one per stage; may be empty
 };
 
 // `reference` has simple loops for tests, `ghost` only shapes and costs. `automatic` prefers cuda to cpu.
@@ -92,6 +91,7 @@ struct PrecisionConfig {
     Precision dtype = Precision::f32;
     DeviceKind device = DeviceKind::automatic;
     std::string device_description = {};  // names of the chosen GPUs, or why no GPU is used; may be empty
+    std::vector<std::size_t> free_gpu_memory = {};  // bytes per rank when the run begins; empty on CPUs
 };
 
 enum class OnNan : std::uint8_t { stop, skip };

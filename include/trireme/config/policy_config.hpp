@@ -60,7 +60,13 @@ struct ResizeConfig {
     bool decays_skipped_weights = true;  // weight decay also applies to the weights of skipped channels
 };
 
+// The part of a plan that may differ between steps, besides the micro-batches:
+//   off      nothing
+//   length   the recomputation of each micro-batch, which is chosen such that every step fits into memory
+enum class Elastic : std::uint8_t { off, length };
+
 struct PolicyConfig {
+    Elastic elastic = Elastic::off;
     std::string decisions;  // path of a file of recorded decisions; may be empty
     MoveMethod move = MoveMethod::stop;
     StragglerPolicy straggler = StragglerPolicy::off;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "trireme/base/named_values.hpp"
 
@@ -13,6 +14,18 @@ namespace trireme::plan {
 //   full        keeps only the input of each block, and repeats the block's forward pass before its backward
 //               pass (Chen et al., 2016)
 enum class Recompute : std::uint8_t { none, selective, full };
+
+// The recomputation of one micro-batch, by stage of the pipeline and block of the stage. A block is a
+// transformer block or another layer. Empty: every stage has the recomputation of the plan.
+using MicrobatchLevels = std::vector<std::vector<Recompute>>;
+
+// Returns the recomputation of a micro-batch per block of a stage. Empty: that of the plan. `levels` has one
+// entry per micro-batch, or none if all micro-batches have the recomputation of the plan.
+inline std::vector<Recompute> find_levels(const std::vector<MicrobatchLevels>& levels, std::size_t microbatch,
+                                          int stage) {
+    const bool has_levels = !levels.empty() && !levels[microbatch].empty();
+    return has_levels ? levels[microbatch][static_cast<std::size_t>(stage)] : std::vector<Recompute>{};
+}
 
 inline constexpr NamedValue<Recompute> recompute_values[]{
     {"none", Recompute::none, "keep all activations"},

@@ -50,6 +50,7 @@ struct Figures {
     std::size_t skipped_steps = 0;  // steps without an update, because a value was not finite
     // Number of speculative updates that were rolled back. Empty if all updates wait for the gradient norm.
     std::optional<std::size_t> rolled_back_updates = {};
+    std::optional<std::size_t> steps_fitted_to_memory = {};  // see StepOutcome::deficit_bytes
     std::size_t earlier_steps = 0;  // steps of earlier starts of the run
     // Number of steps over which the verdict compares losses. Steps of earlier starts are included if the first
     // loss of these starts is known.

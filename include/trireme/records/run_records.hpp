@@ -66,8 +66,9 @@ struct StepLine {
     Figure tokens, padded_tokens;
     Figure microbatches;  // number of micro-batches that have samples, over all replicas
     Figure seconds, predicted_s;
-    Figure predicted_bytes;  // on the rank that needs the most memory in this step
-    std::string clock;       // "wall" or "simulated"
+    Figure predicted_bytes;                  // on the rank that needs the most memory in this step
+    Figure deficit_bytes, recomputed_bytes;  // see setup::StepFit
+    std::string clock;                       // "wall" or "simulated"
     Figure tokens_per_s, mfu, mfu_causal, bubble;
     Figure bubble_schedule, wait_tensor, wait_data, wait_other;  // the parts of the bubble
     RankLists ranks;                                             // empty for a run of one rank
@@ -96,6 +97,7 @@ struct Summary {
     std::string stop_reason;
     std::string clock;                                                // "wall" or "simulated"
     Figure steps, earlier_steps, skipped_steps, rolled_back_updates;  // earlier_steps: of earlier starts
+    Figure steps_fitted_to_memory;
     Figure first_loss, last_loss, validation_loss;
     Figure accuracy, exact_match, f1;  // on the validation samples
     Figure seconds, median_step_s, last_step_s;

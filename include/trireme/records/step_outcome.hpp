@@ -53,12 +53,13 @@ struct StepOutcome {
     double seconds = 0;             // duration on the slowest rank
     std::optional<double> predicted_seconds =
         {};  // see setup::StepPredictor; set on the rank that writes records
-    std::optional<std::size_t> predicted_bytes = {};  // see setup::StepBytes; as `predicted_seconds`
-    double compute_seconds = 0;                       // in kernels; mean over the ranks
-    plan::RankWaits waits = {};                       // mean over the ranks
-    std::vector<plan::RankTimes> ranks = {};          // per rank
-    std::vector<double> slowness = {};  // per rank, see plan::Observation; empty if no rank is slow
-    std::size_t peak_bytes = 0;         // peak memory since the start; maximum over the ranks
+    // See setup::StepFit; like `predicted_seconds`. The last two are set with --elastic length only.
+    std::optional<std::size_t> predicted_bytes = {}, deficit_bytes = {}, recomputed_bytes = {};
+    double compute_seconds = 0;               // in kernels; mean over the ranks
+    plan::RankWaits waits = {};               // mean over the ranks
+    std::vector<plan::RankTimes> ranks = {};  // per rank
+    std::vector<double> slowness = {};        // per rank, see plan::Observation; empty if no rank is slow
+    std::size_t peak_bytes = 0;               // peak memory since the start; maximum over the ranks
     // Energy of each rank's device. Energy that a device consumes after its rank has ended the step counts for
     // the next step. Empty if some ranks are not measured.
     std::vector<double> joules_of_ranks = {};

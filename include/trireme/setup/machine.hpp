@@ -13,6 +13,8 @@
 
 namespace trireme::setup {
 
+struct Job;
+
 // The devices of all ranks and the links between them.
 struct Machine {
     std::vector<plan::KernelSeconds> kernel_seconds;  // per kind of device
@@ -37,5 +39,11 @@ Machine make_profiled_machine(std::shared_ptr<const plan::RankProfiles> profiles
 
 // Returns the machine of equal ranks without a network. Its kernel times are `kernel_seconds`.
 Machine make_uniform_machine(plan::KernelSeconds kernel_seconds);
+
+// Returns the machine of a job: that of --cluster if set, otherwise that of --profile. If neither option is
+// set, returns a machine of equal ranks on which messages take no time and the ranks together reach `flops`
+// FLOP/s. If `flops` is 0, its kernel times are those of make_relative_kernel_seconds(). Throws the errors of
+// read_machine().
+Machine choose_machine(const Job& job, int ranks, double flops = 0);
 
 }  // namespace trireme::setup

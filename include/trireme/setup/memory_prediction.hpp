@@ -1,6 +1,8 @@
 // Predicts the memory of ranks, by purpose, before anything is allocated.
 #pragma once
 
+#include <span>
+
 #include "trireme/layout/pieces.hpp"
 #include "trireme/optim/config.hpp"
 #include "trireme/setup/rank_memory.hpp"
@@ -19,6 +21,8 @@ struct SizedPlan {
     device::DType dtype;
     const std::vector<stage::BatchShape>& largest_microbatches;  // see PlanState::largest_microbatches
     device::MemorySpace memory_space;  // memory space of tensors; `ghost` is counted like `host`
+    // Per rank: see PlanState::max_step_bytes. Empty: only the largest micro-batches limit a step.
+    std::span<const std::size_t> max_step_bytes = {};
 
     SizedPlan(const model::ModelConfig& model_config, const plan::Plan& run_plan, device::DType value_dtype,
               const std::vector<stage::BatchShape>& largest_shapes,
@@ -29,13 +33,15 @@ struct SizedPlan {
           largest_microbatches(largest_shapes),
           memory_space(space) {}
     SizedPlan(const Job& job, const PlanState& state)
-        : SizedPlan(job.model, state.plan, job.dtype, state.largest_microbatches, job.memory_space) {}
+        : SizedPlan(job.model, state.plan, job.dtype, state.largest_microbatches, job.memory_space) {
+        max_step_bytes = state.max_step_bytes;
+    }
 };
 
 // Returns the rank's stages and shares. If the rank is idle, the result has team -1 and no stages.
 stage::LocalWork make_local_work(const SizedPlan& sized_plan, int rank);
 // Limits the buffers of a step in `work` to those of a step, or of an evaluation, with the largest
-// micro-batches. `work` is the work of a rank that is not idle.
+// micro-batches, and to SizedPlan::max_step_bytes of the rank. `work` is the work of a rank that is not idle.
 void limit_step_memory(const SizedPlan& sized_plan, stage::LocalWork& work);
 
 // The input batches, one per micro-batch, that a rank holds at a time during steps and evaluations, at most.

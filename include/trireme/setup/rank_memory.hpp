@@ -16,6 +16,8 @@ struct RankMemory {
     std::size_t kernels = 0;          // GPU only: scratch memory of kernels, and copies of input batches
     std::size_t copy_beside_gpu = 0;  // GPU only: the copy for checkpoints, which is in host memory
     std::size_t activation = 0;       // largest stash of a micro-batch in one stage, included in `activations`
+    // Buffers of a step, included in `activations`, `workspace` and `messages`.
+    std::size_t step_buffers = 0;
 
     // Returns the bytes in GPU memory if the rank has a GPU, otherwise the bytes in host memory.
     std::size_t total() const {

@@ -70,6 +70,8 @@ struct Job {
     std::string rate_change = {};     // for users: how a resumed run changes its learning rates; may be empty
     // Devices of --cluster. Empty if --cluster is unset; kernels then take their real time.
     std::optional<SimulatedDevices> devices = {};
+    // With --elastic length, per rank: the bytes that it may use. Otherwise empty.
+    std::vector<std::size_t> memory_limits = {};
     RankKernels kernels = {};  // kernel times from the files of --profile; may be empty
     // The files of --profile. Null without this option, and in a simulation, which uses only their kernels.
     std::shared_ptr<const plan::RankProfiles> profiles = {};
@@ -86,6 +88,8 @@ struct PlanState {
     std::size_t max_microbatch_rows = 0;  // set only if micro-batches are formed by time; otherwise 0
     // The largest micro-batch of training, then the largest of evaluations; each is present only if it occurs.
     std::vector<stage::BatchShape> largest_microbatches = {};
+    // Per rank: bytes that the memory limit leaves for the buffers of a step; empty without --elastic length.
+    std::vector<std::size_t> max_step_bytes = {};
     stage::GradientPlan gradients = {};  // see make_gradient_plan()
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <tuple>
 #include <vector>
 
 #include "trireme/layout/links.hpp"
@@ -10,6 +11,7 @@
 #include "trireme/plan/plan.hpp"
 #include "trireme/plan/stage_work.hpp"
 #include "trireme/schedule/predict.hpp"
+#include "trireme/setup/exchange_costs.hpp"
 #include "trireme/setup/machine.hpp"
 #include "trireme/setup/stage_work.hpp"
 #include "trireme/stage/gradient_exchange.hpp"
@@ -38,8 +40,18 @@ public:
 
     // Returns the costs of a step in seconds. `microbatches` has one shape per micro-batch of the step, in the
     // order of the plan. The ranks of a team wait for each other in every layer, so that a pass takes the time
-    // of the slowest rank.
-    schedule::StepCosts predict(const std::vector<plan::MicrobatchShape>& microbatches) const;
+    // of the slowest rank. `levels` is that of stage::StepWork.
+    schedule::StepCosts predict(const std::vector<plan::MicrobatchShape>& microbatches,
+                                const std::vector<plan::MicrobatchLevels>& levels = {});
+    // Returns the same costs as a table, indexed by [stage][micro-batch].
+    std::vector<std::vector<schedule::StageCost>> predict_costs(
+        const std::vector<plan::MicrobatchShape>& microbatches,
+        const std::vector<plan::MicrobatchLevels>& levels = {});
+
+    // Returns the time that the passes of a micro-batch take longer if one block of the stage has the
+    // recomputation `level` instead of that of the plan. `shape` is the shape of the micro-batch.
+    schedule::StageCost predict_extra(std::size_t stage, std::size_t microbatch, std::size_t block,
+                                      plan::Recompute level, const plan::MicrobatchShape& shape);
 
 private:
     // The properties of a replica that determine the time of its passes.
@@ -76,12 +88,14 @@ private:
     double predict_update_seconds(const stage::StageSpec& spec, std::size_t replicas, std::size_t kind) const;
     double predict_backup_seconds(const stage::StageSpec& spec, std::size_t replicas, std::size_t kind) const;
     MeasuredRatios find_measured_ratios(std::size_t stage, std::size_t kind);
+    std::size_t find_replica_kind(std::size_t stage, std::size_t microbatch) const;
+    ReplicaWork& find_block_work(std::size_t stage, std::size_t kind, std::size_t block, plan::Recompute level);
+    schedule::StageCost predict_passes(const ReplicaWork& replica, bool splits_backward,
+                                       const plan::MicrobatchShape& shape) const;
     schedule::StageCost predict_cost(std::size_t stage, const ReplicaWork& replica,
                                      const plan::MicrobatchShape& shape) const;
     std::size_t count_leaving_messages(std::size_t stage) const;
     double predict_send_seconds(std::size_t stage, std::size_t microbatch, std::size_t rows) const;
-    void add_gradient_exchanges();
-    double predict_exchange_seconds(const std::vector<int>& holders, double bytes) const;
     int find_executing_rank(std::size_t stage, std::size_t microbatch) const;
 
     const PricedPlan& priced_;
@@ -89,18 +103,15 @@ private:
     StageWorks works_;
     std::vector<std::vector<ReplicaWork>> work_;           // [stage][kind of replica]
     std::vector<std::vector<std::size_t>> replica_kinds_;  // [stage][replica]: index in work_[stage]
-    std::vector<bool> splits_backward_;                    // per stage
-    // Seconds of a stage's exchange of gradients with other holders, without overlap. The late reduce-scatter
-    // sums the gradients that are complete only when the backward pass of the stage ends. The early
-    // reduce-scatter sums all other gradients.
-    struct ExchangeSeconds {
-        double early_reduce_scatter = 0;
-        double late_reduce_scatter = 0;
-        double all_gather = 0;  // of gradients or, if replicas shard the optimizer state, of values
-    };
+    // By stage, kind of replica, block of the stage and recomputation.
+    std::map<std::tuple<std::size_t, std::size_t, std::size_t, plan::Recompute>, ReplicaWork> block_work_;
+    std::vector<bool> splits_backward_;       // per stage
     std::vector<ExchangeSeconds> exchanges_;  // per stage
     // Per stage: the largest number of messages to the next stage that leave a node at the same time.
     std::vector<std::size_t> leaving_messages_;
 };
+
+// Returns one entry per micro-batch, which is true if the micro-batch has no samples.
+std::vector<bool> find_empty_microbatches(const std::vector<plan::MicrobatchShape>& microbatches);
 
 }  // namespace trireme::setup

@@ -11,6 +11,7 @@
 #include "trireme/policy/steps.hpp"
 #include "trireme/setup/model_flops.hpp"
 #include "trireme/setup/setup.hpp"
+#include "trireme/setup/step_fitter.hpp"
 
 namespace trireme::setup {
 
@@ -19,7 +20,9 @@ struct PlannedStep {
     std::size_t step = 0;  // from 0
     StepSize size = {};
     std::vector<plan::Microbatch> microbatches;
-    std::uint64_t hash = 0;  // of `microbatches`, below 2^53, so that a double holds the hash exactly
+    StepFit fit = {};  // only with --elastic length
+    // Of `microbatches` and `fit.levels`, below 2^53, so that a double holds the hash exactly.
+    std::uint64_t hash = 0;
 
     std::size_t count_filled() const;  // number of micro-batches with samples
 };
@@ -37,7 +40,7 @@ public:
 
     // Returns the micro-batches of a step. The reference is valid until the next call for another step. Throws
     // ConfigError if --length forms micro-batches by time, and the plan has too few micro-batches for this
-    // step.
+    // step, or for the reason of StepFitter::fit().
     const PlannedStep& plan_step(std::size_t step);
 
     // Returns PlannedStep::hash of a step; 0 if `step` is after the last step of the run.
@@ -47,6 +50,7 @@ public:
 
 private:
     struct Work;
+    struct Memory;
 
     std::vector<std::vector<plan::SampleVisit>> form_microbatches(const std::vector<plan::SampleVisit>& visits);
 
@@ -54,7 +58,8 @@ private:
     const PlanState& current_;
     data::Sampler sampler_;
     std::deque<PlannedStep> recent_steps_;
-    std::unique_ptr<Work> work_;  // null if micro-batches have equal numbers of samples
+    std::unique_ptr<Work> work_;      // null if micro-batches have equal numbers of samples
+    std::unique_ptr<Memory> memory_;  // null without --elastic length
 };
 
 // Throws ConfigError if --length forms micro-batches by time, and one of the remaining steps needs more

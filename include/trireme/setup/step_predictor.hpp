@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "trireme/setup/setup.hpp"
+#include "trireme/setup/step_fitter.hpp"
 
 namespace trireme::setup {
 
@@ -19,8 +20,9 @@ public:
 
     // Returns the predicted seconds of a step, which is numbered from 0.
     double predict_seconds(std::size_t step);
-    // Returns the predicted bytes of a step on the rank that needs the most.
-    std::size_t predict_bytes(std::size_t step);
+    // Returns the predicted memory of a step. Without --elastic length, only StepFit::predicted_bytes is set,
+    // for the rank that needs the most.
+    StepFit predict_memory(std::size_t step);
 
 private:
     struct State;

@@ -39,6 +39,7 @@ struct PassKey {
     // depends on both sums.
     std::size_t length_sum = 0;
     std::size_t square_length_sum = 0;
+    std::vector<plan::Recompute> levels = {};  // of ActivationStash
 
     friend auto operator<=>(const PassKey&, const PassKey&) = default;
 };

@@ -60,8 +60,9 @@ struct Execution {
 // The micro-batches of one step. The micro-batches must stay valid until LocalStages::take_outcomes() is called
 // for the step.
 struct StepWork {
-    std::vector<const model::TokenBatch*> batches;  // an empty micro-batch has 0 rows, or is null
-    double loss_scale = 1;                          // see model::Pass
+    std::vector<const model::TokenBatch*> batches;    // an empty micro-batch has 0 rows, or is null
+    double loss_scale = 1;                            // see model::Pass
+    std::vector<plan::MicrobatchLevels> levels = {};  // per micro-batch; empty: the levels of StageSpec
 };
 
 }  // namespace trireme::stage

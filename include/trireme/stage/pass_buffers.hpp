@@ -24,9 +24,10 @@ public:
     // Begins an execution of `program`, the program of the team for one step. Both arguments must outlive the
     // execution.
     void begin(const schedule::Program& program, const schedule::PipelineShape& shape);
-    // Plans the memory of the next step; an empty micro-batch is null or has 0 rows. Throws BugError if the
-    // step needs more memory than the limit allows.
-    void add_step(const std::vector<const model::TokenBatch*>& batches);
+    // Plans the memory of the next step. An empty micro-batch is null or has 0 rows. `levels` is that of
+    // StepWork. Throws BugError if the step needs more memory than the limit allows.
+    void add_step(const std::vector<const model::TokenBatch*>& batches,
+                  const std::vector<plan::MicrobatchLevels>& levels);
     void forget_step(int step) { steps_.erase(step); }
 
     // Moves the arenas of workspace() to the memory that is planned for a compute instruction.
@@ -60,6 +61,7 @@ private:
     void record_use(const std::byte* memory, std::size_t bytes);
 
     int rank_;  // in the job
+    int team_;
     StepMemoryPlanner planner_;
     std::optional<EqualBuffers> work_equal_buffers_;
     std::size_t max_bytes_;

@@ -23,11 +23,13 @@ struct ActivationStash {
     std::byte* memory = nullptr;  // of the arena; null if the arena owns its memory
     std::size_t weight_copy = 0;  // index of the copy of the weights that the passes read (see LocalParameters)
     std::size_t gradient_copy = 0;  // index of the copy of the gradients to which the backward pass adds
+    // Per block of the stage: the recomputation of the micro-batch. Empty: that of StageSpec for all blocks.
+    std::vector<plan::Recompute> levels = {};
     std::vector<model::LayerState> states = {};          // per layer
     std::vector<device::ConstTensor> inputs = {};        // per layer: (rows of this rank, width), or absent
     std::vector<device::ConstTensor> grad_outputs = {};  // per layer, for backward_weight(); like `inputs`
 
-    // Empties the stash for the next micro-batch.
+    // Empties the stash for the next micro-batch, or for a repetition of its passes.
     void clear() {
         arena.release(0);
         states.clear();
@@ -40,7 +42,7 @@ struct ActivationStash {
 struct StageSpec {
     layout::Range layers;         // indices of the stage's layers in the model
     model::TensorPart part = {};  // the fraction of each layer that this tensor-parallel rank holds
-    plan::Recompute recompute = plan::Recompute::none;
+    plan::Recompute recompute = plan::Recompute::none;  // of passes whose stash has no levels
 };
 
 // Functions that passes call.
@@ -70,6 +72,7 @@ public:
     bool is_first() const { return spec_.layers.begin == 0; }
     bool is_last() const { return is_last_; }
     std::size_t width() const { return width_; }
+    std::size_t count_blocks() const { return block_ranges_.size(); }
 
     // All passes are collective over pass.group. Inputs, outputs and their gradients are (rows of this rank,
     // width). `input` and `grad_input` are absent in the first stage, the output and `grad_output` in the last.
@@ -85,7 +88,7 @@ public:
 
     // Run the halves of the backward pass apart: first the input gradients of all layers, later their weight
     // gradients. `grad_output` must stay valid until backward_weight() is done. backward_input() throws
-    // BugError with full recomputation.
+    // BugError if a block is recomputed in full.
     void backward_input(const model::Pass& pass, device::ConstTensor grad_output, device::Tensor grad_input,
                         ActivationStash& stash, const PassEvents& events = {}) const;
     void backward_weight(const model::Pass& pass, ActivationStash& stash, const PassEvents& events = {}) const;
@@ -96,15 +99,20 @@ public:
     }
 
 private:
-    bool runs_block_by_block(const model::Pass& pass) const;
+    plan::Recompute find_level(const ActivationStash& stash, std::size_t block) const {
+        return stash.levels.empty() ? spec_.recompute : stash.levels[block];
+    }
+    // Returns `pass` for a layer of a block with the level that the stash names.
+    model::Pass make_layer_pass(const model::Pass& pass, std::size_t layer, const ActivationStash& stash) const;
     void report_layer(const model::Pass& pass, std::size_t layer) const;  // to the value check, if there is one
     // Returns the norm at the input of a layer, or nullopt if the previous layer cannot compute that norm.
     std::optional<model::NextNorm> find_input_norm(const model::Pass& pass, std::size_t layer,
                                                    ActivationStash& stash) const;
     device::Tensor run_layers(const model::Pass& pass, layout::Range layers, device::ConstTensor input,
                               ActivationStash& stash, device::Arena& arena, const PassEvents& events) const;
-    device::Tensor run_blocks(const model::Pass& pass, device::ConstTensor input, ActivationStash& stash,
-                              device::Arena& block_activations, const PassEvents& events) const;
+    device::Tensor run_block(const model::Pass& pass, std::size_t block, device::ConstTensor input,
+                             ActivationStash& stash, device::Arena& block_activations,
+                             const PassEvents& events) const;
     void backward_layer(const model::Pass& pass, std::size_t layer, device::ConstTensor grad_output,
                         device::Tensor grad_input, ActivationStash& stash) const;
 
@@ -112,6 +120,7 @@ private:
     std::vector<model::Layer> layers_;
     // Ranges of indices in layers_, each recomputed as a whole: a transformer block, or a single layer.
     std::vector<layout::Range> block_ranges_;
+    std::vector<std::size_t> block_of_layer_;  // per layer: index in block_ranges_
     std::size_t width_;
     bool is_last_;
     std::vector<std::vector<std::size_t>> parameter_indices_;  // per layer: indices in LocalParameters

@@ -45,31 +45,36 @@ class StepMemoryPlanner {
 public:
     explicit StepMemoryPlanner(const LocalWork& work);
 
-    // Returns the places of all buffers of a step, or of an evaluation. `program` is the program of the team
-    // for one step, `shape` describes one step, and `batches` has one entry per micro-batch; an entry has 0
-    // rows if the micro-batch is empty, or if the team does not execute it. The result is not larger than
-    // EqualBuffers for the largest micro-batch.
-    StepMemory plan_step(const schedule::Program& program, const schedule::PipelineShape& shape,
-                         const std::vector<BatchShape>& batches);
+    // Returns the places of all buffers of a step, or of an evaluation. `program` is the program of `team` for
+    // one step. The team may be another one with the same stages and shares. `shape` describes one step, and
+    // `batches` has one entry per micro-batch; an entry has 0 rows if the micro-batch is empty, or if the team
+    // does not execute it. The result is not larger than EqualBuffers for the largest micro-batch.
+    StepMemory plan_step(const schedule::Program& program, int team, const schedule::PipelineShape& shape,
+                         const std::vector<BatchShape>& batches,
+                         const std::vector<plan::MicrobatchLevels>& levels = {});
 
     // Returns the memory of one micro-batch in the stage with index `s` of LocalWork::stages. peak.activations
-    // is the size of the stash.
-    TrainingMemory predict_stage(std::size_t s, const BatchShape& batch, BackwardPasses passes);
+    // is the size of the stash. `levels` has the recomputation per block; empty: that of the stage.
+    TrainingMemory predict_stage(std::size_t s, const BatchShape& batch, BackwardPasses passes,
+                                 const std::vector<plan::Recompute>& levels = {});
+    // Returns the kinds of the blocks of the stage with index `s`. Blocks of equal kinds need equal memory.
+    const std::vector<std::size_t>& block_kinds(std::size_t s) const { return blocks_[s]; }
+    // Returns the memory of one micro-batch in a block of a kind.
+    const TrainingMemory& predict_block(std::size_t kind, plan::Recompute level, const BatchShape& batch,
+                                        BackwardPasses passes);
     // Returns the bytes of an activation or a gradient that the rank exchanges with another stage.
     std::size_t count_row_bytes(const BatchShape& batch) const;
 
 private:
-    // The index of a kind of block, the backward passes, and the rows and samples of the micro-batch. The
-    // memory does not depend on the number of targets, so that the head of a model is predicted with all
-    // targets.
-    using MemoryKey = std::tuple<std::size_t, BackwardPasses, std::size_t, std::size_t>;
-
-    const TrainingMemory& predict_block(std::size_t kind, const BatchShape& batch, BackwardPasses passes);
+    // The index of a kind of block, its recomputation, the backward passes, and the rows and samples of the
+    // micro-batch. The memory does not depend on the number of targets, so that the head of a model is
+    // predicted with all targets.
+    using MemoryKey = std::tuple<std::size_t, plan::Recompute, BackwardPasses, std::size_t, std::size_t>;
 
     model::ModelConfig model_;
     std::vector<int> stages_;
-    int team_;
     PassVariant variant_;
+    std::vector<plan::Recompute> levels_;           // per stage: the recomputation of LocalWork
     std::vector<StageSpec> kinds_;                  // stages of one block each, without equal ones
     std::vector<std::vector<std::size_t>> blocks_;  // per stage: the kind of each block
     std::map<MemoryKey, TrainingMemory> known_;

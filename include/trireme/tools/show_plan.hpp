@@ -12,6 +12,7 @@
 #include "trireme/plan/stage_work.hpp"
 #include "trireme/schedule/predict.hpp"
 #include "trireme/setup/rank_memory.hpp"
+#include "trireme/setup/step_fitter.hpp"
 
 namespace trireme::tools {
 
@@ -38,7 +39,7 @@ struct StepForecast {
     std::vector<plan::MicrobatchShape> microbatches;
     std::vector<std::vector<double>> pass_seconds;  // [stage][micro-batch]: forward plus backward
     double seconds = 0;
-    std::size_t bytes = 0;  // on the rank that needs the most memory
+    setup::StepFit memory = {};  // see setup::StepPredictor::predict_memory()
 };
 
 // A plan and its predicted costs, time and memory.
@@ -51,6 +52,7 @@ struct Forecast {
     std::vector<schedule::StageCost> counted_costs;  // per stage: GFLOP of the largest training micro-batch
     schedule::StepTime step;                         // the first training step
     std::vector<StepForecast> steps;                 // empty unless a corpus and a cluster are given
+    bool is_elastic = false;                         // --elastic length
     schedule::Prediction timeline;                   // one step, or several if steps overlap
     std::vector<std::size_t> parameters;    // per stage; a tied token table counts in each stage that has it
     std::size_t total_parameters = 0;       // of the model; a tied token table counts once

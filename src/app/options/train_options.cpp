@@ -181,15 +181,23 @@ Option make_length_option(config::ScheduleConfig& schedule) {
           "pack, and form training micro-batches by predicted time"}});
 }
 
-OptionGroup make_flexible_options(config::ScheduleConfig& schedule, config::LayoutConfig& layout) {
-    return {"flexible",
-            {
-                make_length_option(schedule),
-                make_size_option({"memory-limit", "",
-                                  "memory limit per rank; plans beyond it are refused, and --schedule auto and "
-                                  "--partition measured and pipedream stay below it; 0: no limit"},
-                                 layout.memory_limit, 0),
-            }};
+OptionGroup make_flexible_options(config::ScheduleConfig& schedule, config::LayoutConfig& layout,
+                                  config::PolicyConfig& policy) {
+    return {
+        "flexible",
+        {
+            make_length_option(schedule),
+            make_choice_option(
+                {"elastic", "", "what may differ between steps"}, policy.elastic,
+                {{"off", config::Elastic::off, "nothing but the micro-batches"},
+                 {"length", config::Elastic::length,
+                  "recomputation: each micro-batch recomputes just enough for its step to fit into memory"}}),
+            make_size_option({"memory-limit", "",
+                              "memory limit per rank; plans beyond it are refused, and --schedule auto and "
+                              "--partition measured and pipedream stay below it; 0: no limit, but with "
+                              "--elastic length the memory of the device"},
+                             layout.memory_limit, 0),
+        }};
 }
 
 OptionGroup make_cost_options(config::CostConfig& costs) {
@@ -257,7 +265,7 @@ void check_duration(const config::RunConfig& config) {
 std::vector<OptionGroup> make_train_options(config::RunConfig& config) {
     OptionGroup costs = make_cost_options(config.costs);
     for (const Option& option : make_device_cost_options(config)) costs.options.push_back(option);
-    OptionGroup flexible = make_flexible_options(config.schedule, config.layout);
+    OptionGroup flexible = make_flexible_options(config.schedule, config.layout, config.policy);
     for (const Option& option : make_policy_options(config.policy)) flexible.options.push_back(option);
     return {make_data_options(config.data),
             make_task_options(config.task),
@@ -317,7 +325,7 @@ std::vector<OptionGroup> make_evaluate_options(config::EvaluateConfig& config) {
             task,
             layout,
             make_schedule_options(run.schedule),
-            make_flexible_options(run.schedule, run.layout),
+            make_flexible_options(run.schedule, run.layout, run.policy),
             make_cost_options(run.costs),
             make_precision_options(run.precision)};
 }

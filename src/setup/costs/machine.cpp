@@ -47,6 +47,17 @@ std::string describe_profiles(const plan::RankProfiles& profiles, int ranks) {
                              : "");
 }
 
+// Returns a machine of equal ranks on which messages take no time and a large matmul runs at `flops_per_rank`
+// FLOP/s. If `flops_per_rank` is 0, kernel times are those of make_relative_kernel_seconds().
+Machine make_relative_machine(const Job& job, double flops_per_rank) {
+    constexpr double flops = 1e15;
+    const device::KernelTimePredictor predict = make_relative_kernel_seconds(job, 0);
+    const double relative_rate = flops / predict({.kernel = "linear", .flops = flops}, 1);
+    const double factor = flops_per_rank > 0 ? relative_rate / flops_per_rank : 1;
+    return make_uniform_machine(adapt_kernel_seconds(
+        [=](const device::Cost& cost, double clock) { return factor * predict(cost, clock); }));
+}
+
 }  // namespace
 
 Machine read_machine(const config::RunConfig& config, int ranks) {
@@ -112,6 +123,12 @@ Machine make_uniform_machine(plan::KernelSeconds kernel_seconds) {
     machine.find_node = [](int /*rank*/) { return std::size_t{0}; };
     machine.find_link = [](int /*a*/, int /*b*/, std::size_t /*leaving_messages*/) { return layout::Link{}; };
     return machine;
+}
+
+Machine choose_machine(const Job& job, int ranks, double flops) {
+    if (job.devices) return read_machine(job.config, ranks);
+    return job.profiles ? make_profiled_machine(job.profiles, ranks)
+                        : make_relative_machine(job, flops / ranks);
 }
 
 }  // namespace trireme::setup

@@ -32,7 +32,7 @@ public:
         const std::vector<stage::BatchShape> no_shapes;
         const stage::GradientPlan gradients = make_gradient_plan({model_, plan, dtype, no_shapes});
         const PricedPlan priced{model_, plan, dtype, config_.optimizer, gradients, std::move(splits_backward)};
-        const StepCostPredictor predictor(priced, machine_);
+        StepCostPredictor predictor(priced, machine_);
         const std::vector<plan::MicrobatchShape> microbatches(static_cast<std::size_t>(plan.microbatches()),
                                                               machine_.profiles->kinds.front().microbatch);
         const schedule::StepCosts costs = predictor.predict(microbatches);

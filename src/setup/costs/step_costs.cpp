@@ -11,7 +11,19 @@ namespace {
 
 constexpr double nanosecond = 1e-9;
 
+void add_passes(const schedule::StageCost& extra, schedule::StageCost& cost) {
+    cost.forward += extra.forward;
+    cost.backward_input += extra.backward_input;
+    cost.backward_weight += extra.backward_weight;
+}
+
 }  // namespace
+
+std::vector<bool> find_empty_microbatches(const std::vector<plan::MicrobatchShape>& microbatches) {
+    std::vector<bool> are_empty;
+    for (const plan::MicrobatchShape& microbatch : microbatches) are_empty.push_back(microbatch.rows == 0);
+    return are_empty;
+}
 
 StepCostPredictor::StepCostPredictor(const PricedPlan& priced, const Machine& machine)
     : priced_(priced), machine_(machine), works_(priced.model, priced.plan, priced.dtype) {
@@ -33,7 +45,7 @@ StepCostPredictor::StepCostPredictor(const PricedPlan& priced, const Machine& ma
         }
         leaving_messages_.push_back(s + 1 < stages.size() ? count_leaving_messages(s) : 0);
     }
-    add_gradient_exchanges();
+    exchanges_ = predict_gradient_exchanges(priced, machine);
 }
 
 StepCostPredictor::ReplicaKind StepCostPredictor::find_kind(const layout::ReplicaLayout& replica) const {
@@ -157,107 +169,82 @@ StepCostPredictor::MeasuredRatios StepCostPredictor::find_measured_ratios(std::s
             .update = divide(measured.update, predict_update_seconds(spec, 1, kind))};
 }
 
-// Sets `exchanges_`: for each stage, the longest times of any rank of the stage. The exchange times of a rank
-// that holds several stages are divided evenly among these stages.
-void StepCostPredictor::add_gradient_exchanges() {
-    const std::vector<layout::StageLayout>& stages = priced_.plan.layout.stages;
-    std::set<std::size_t> first_layers;
-    for (const layout::StageLayout& stage : stages) first_layers.insert(stage.layers.begin);
-    struct Elements {
-        double early = 0;
-        double late = 0;
-    };
-    std::map<std::vector<int>, Elements> elements_by_holders;
-    for (const layout::Bucket& bucket : priced_.gradients.buckets) {
-        if (bucket.holders.size() < 2) continue;
-        Elements& elements = elements_by_holders[bucket.holders];
-        (first_layers.contains(bucket.last_use) ? elements.late : elements.early) +=
-            static_cast<double>(bucket.elements);
-    }
-    const auto gradient_bytes = static_cast<double>(byte_size(accumulator_type(priced_.dtype)));
-    const double gathered_bytes =
-        priced_.plan.shards_optimizer ? static_cast<double>(byte_size(priced_.dtype)) : gradient_bytes;
-    std::map<int, ExchangeSeconds> exchange_by_rank;
-    for (const auto& [holders, elements] : elements_by_holders) {
-        const ExchangeSeconds seconds{
-            .early_reduce_scatter = predict_exchange_seconds(holders, gradient_bytes * elements.early),
-            .late_reduce_scatter = predict_exchange_seconds(holders, gradient_bytes * elements.late),
-            .all_gather = predict_exchange_seconds(holders, gathered_bytes * (elements.early + elements.late))};
-        for (const int rank : holders) {
-            ExchangeSeconds& sum = exchange_by_rank[rank];
-            sum.early_reduce_scatter += seconds.early_reduce_scatter;
-            sum.late_reduce_scatter += seconds.late_reduce_scatter;
-            sum.all_gather += seconds.all_gather;
-        }
-    }
-    exchanges_.resize(stages.size());
-    for (const layout::Team& team : priced_.plan.teams) {
-        const auto team_stages = static_cast<double>(team.stages.size());
-        for (const int rank : team.ranks) {
-            const ExchangeSeconds& seconds = exchange_by_rank[rank];
-            for (const int s : team.stages) {
-                ExchangeSeconds& slowest = exchanges_[static_cast<std::size_t>(s)];
-                for (double ExchangeSeconds::*part :
-                     {&ExchangeSeconds::early_reduce_scatter, &ExchangeSeconds::late_reduce_scatter,
-                      &ExchangeSeconds::all_gather})
-                    slowest.*part = std::max(slowest.*part, seconds.*part / team_stages);
-            }
-        }
-    }
-}
-
-// Returns the time of an all-gather or reduce-scatter of `bytes` bytes among the holders. Every holder owns an
-// equal portion of the bytes. In an all-gather, a holder sends its portion to all other holders. In a
-// reduce-scatter, a holder receives its portion from all other holders. The other ranks of the holders' teams
-// exchange bytes at the same time.
-double StepCostPredictor::predict_exchange_seconds(const std::vector<int>& holders, double bytes) const {
-    if (bytes == 0) return 0;
-    const auto size = static_cast<double>(holders.size());
-    const auto team = static_cast<std::size_t>(priced_.plan.find_team(holders.front()));
-    const std::size_t team_ranks = priced_.plan.teams[team].ranks.size();
-    std::map<std::size_t, std::vector<int>> holders_by_node;
-    for (const int rank : holders) holders_by_node[machine_.find_node(rank)].push_back(rank);
-    double slowest = 0;
-    for (const auto& [node, ranks] : holders_by_node) {
-        const auto inside = static_cast<double>(ranks.size());
-        if (ranks.size() > 1) {
-            const layout::Link link = machine_.find_link(ranks[0], ranks[1], 1);
-            slowest = std::max(slowest, link.predict_seconds(bytes * (inside - 1) / size));
-        }
-        if (holders_by_node.size() == 1) continue;
-        const auto& other_node =
-            holders_by_node.begin()->first == node ? *holders_by_node.rbegin() : *holders_by_node.begin();
-        const layout::Link link =
-            machine_.find_link(ranks[0], other_node.second.front(), ranks.size() * team_ranks);
-        slowest = std::max(slowest, link.predict_seconds(bytes * (size - inside) / size));
-    }
-    return slowest;
-}
-
-schedule::StepCosts StepCostPredictor::predict(const std::vector<plan::MicrobatchShape>& microbatches) const {
-    const schedule::PipelineShape& shape = priced_.plan.training.shape;
+std::vector<std::vector<schedule::StageCost>> StepCostPredictor::predict_costs(
+    const std::vector<plan::MicrobatchShape>& microbatches, const std::vector<plan::MicrobatchLevels>& levels) {
     const std::vector<layout::StageLayout>& stages = priced_.plan.layout.stages;
     std::vector<std::vector<schedule::StageCost>> costs(stages.size());
-    std::vector<bool> empty_microbatches;
-    for (const plan::MicrobatchShape& microbatch : microbatches)
-        empty_microbatches.push_back(microbatch.rows == 0);
     for (std::size_t s = 0; s < stages.size(); ++s) {
         std::vector<std::map<plan::MicrobatchShape, schedule::StageCost>> known_costs(work_[s].size());
         for (std::size_t m = 0; m < microbatches.size(); ++m) {
-            const int team = shape.find_executor(static_cast<int>(s), static_cast<int>(m));
-            const auto replica = std::ranges::find(shape.holders[s], team) - shape.holders[s].begin();
-            const std::size_t kind = replica_kinds_[s][static_cast<std::size_t>(replica)];
+            const std::size_t kind = find_replica_kind(s, m);
             const auto [cost, is_new] = known_costs[kind].try_emplace(microbatches[m]);
             if (is_new) cost->second = predict_cost(s, work_[s][kind], microbatches[m]);
             costs[s].push_back(cost->second);
             costs[s].back().send = predict_send_seconds(s, m, microbatches[m].rows);
+            const std::vector<plan::Recompute> of_blocks = plan::find_levels(levels, m, static_cast<int>(s));
+            for (std::size_t b = 0; b < of_blocks.size(); ++b)
+                add_passes(predict_extra(s, m, b, of_blocks[b], microbatches[m]), costs[s].back());
         }
     }
-    return schedule::StepCosts(std::move(costs), std::move(empty_microbatches));
+    return costs;
 }
 
-schedule::StageCost StepCostPredictor::predict_cost(std::size_t stage, const ReplicaWork& replica,
-                                                    const plan::MicrobatchShape& shape) const {
+schedule::StepCosts StepCostPredictor::predict(const std::vector<plan::MicrobatchShape>& microbatches,
+                                               const std::vector<plan::MicrobatchLevels>& levels) {
+    return schedule::StepCosts(predict_costs(microbatches, levels), find_empty_microbatches(microbatches));
+}
+
+std::size_t StepCostPredictor::find_replica_kind(std::size_t s, std::size_t microbatch) const {
+    const schedule::PipelineShape& shape = priced_.plan.training.shape;
+    const int team = shape.find_executor(static_cast<int>(s), static_cast<int>(microbatch));
+    const auto replica = std::ranges::find(shape.holders[s], team) - shape.holders[s].begin();
+    return replica_kinds_[s][static_cast<std::size_t>(replica)];
+}
+
+schedule::StageCost StepCostPredictor::predict_extra(std::size_t s, std::size_t microbatch, std::size_t block,
+                                                     plan::Recompute level,
+                                                     const plan::MicrobatchShape& shape) {
+    const std::size_t kind = find_replica_kind(s, microbatch);
+    const auto predict_block = [&](plan::Recompute recompute) {
+        schedule::StageCost cost =
+            predict_passes(find_block_work(s, kind, block, recompute), splits_backward_[s], shape);
+        if (splits_backward_[s]) return cost;
+        cost.backward_input += cost.backward_weight;
+        cost.backward_weight = 0;
+        return cost;
+    };
+    const schedule::StageCost cost = predict_block(level);
+    const schedule::StageCost without = predict_block(priced_.plan.recompute[s]);
+    return {.forward = std::max(0.0, cost.forward - without.forward),
+            .backward_input = std::max(0.0, cost.backward_input - without.backward_input),
+            .backward_weight = std::max(0.0, cost.backward_weight - without.backward_weight)};
+}
+
+// Returns the work of one block of a replica, with a recomputation of its own.
+StepCostPredictor::ReplicaWork& StepCostPredictor::find_block_work(std::size_t s, std::size_t kind,
+                                                                   std::size_t block, plan::Recompute level) {
+    const auto [known, is_new] = block_work_.try_emplace({s, kind, block, level});
+    ReplicaWork& work = known->second;
+    if (!is_new) return work;
+    const layout::StageLayout& stage = priced_.plan.layout.stages[s];
+    const auto& kinds = replica_kinds_[s];
+    const auto replica = static_cast<std::size_t>(std::ranges::find(kinds, kind) - kinds.begin());
+    const layout::ReplicaLayout& first = stage.replicas[replica];
+    work = work_[s][kind];
+    for (std::size_t r = 0; r < work.ranks.size(); ++r) {
+        const stage::StageSpec spec{.layers = stage::list_blocks(priced_.model, stage.layers)[block],
+                                    .part = {.rank = static_cast<int>(r), .shares = first.shares},
+                                    .recompute = level};
+        work.ranks[r].work =
+            &works_.find(spec, find_team_migrations(priced_.plan.migrations, first.ranks), first.ranks.front());
+    }
+    return work;
+}
+
+// Returns the times of the passes of one micro-batch. If backward passes are whole, divides their time in
+// proportion to the times of separate halves.
+schedule::StageCost StepCostPredictor::predict_passes(const ReplicaWork& replica, bool splits_backward,
+                                                      const plan::MicrobatchShape& shape) const {
     // A rank sends the messages of a collective at the same time, so their latency counts only once.
     const double peers = static_cast<double>(std::max<std::size_t>(2, replica.ranks.size()) - 1);
     const auto predict_seconds = [&](const plan::PassCost& cost, double ratio) {
@@ -277,22 +264,29 @@ schedule::StageCost StepCostPredictor::predict_cost(std::size_t stage, const Rep
             std::max(slowest.backward_input, predict_seconds(costs.backward_input, ratios.backward_input));
         slowest.backward_weight =
             std::max(slowest.backward_weight, predict_seconds(costs.backward_weight, ratios.backward_weight));
-        slowest.step = std::max(slowest.step, rank.update_seconds);
         backward = std::max(backward, predict_seconds(costs.backward, ratios.backward));
     }
-    // The gradients of a layer are reduced while earlier layers of the stage compute their gradients.
-    const double last_layer = 1 / static_cast<double>(priced_.plan.layout.stages[stage].layers.count);
-    const double overlap = (1 - last_layer) * (splits_backward_[stage] ? slowest.backward_weight : backward);
-    const ExchangeSeconds& exchange = exchanges_[stage];
-    slowest.reduce = exchange.late_reduce_scatter + std::max(0.0, exchange.early_reduce_scatter - overlap);
-    slowest.step += exchange.all_gather;
-    if (!splits_backward_[stage]) {
-        // Divides the time of the whole pass in proportion to the times of separate halves.
+    if (!splits_backward) {
         const double halves = slowest.backward_input + slowest.backward_weight;
         slowest.backward_weight *= halves > 0 ? backward / halves : 0;
         slowest.backward_input = backward - slowest.backward_weight;
     }
     return slowest;
+}
+
+schedule::StageCost StepCostPredictor::predict_cost(std::size_t stage, const ReplicaWork& replica,
+                                                    const plan::MicrobatchShape& shape) const {
+    schedule::StageCost cost = predict_passes(replica, splits_backward_[stage], shape);
+    for (const RankWork& rank : replica.ranks) cost.step = std::max(cost.step, rank.update_seconds);
+    // The gradients of a layer are reduced while earlier layers of the stage compute their gradients.
+    const double last_layer = 1 / static_cast<double>(priced_.plan.layout.stages[stage].layers.count);
+    const double overlap =
+        (1 - last_layer) *
+        (splits_backward_[stage] ? cost.backward_weight : cost.backward_input + cost.backward_weight);
+    const ExchangeSeconds& exchange = exchanges_[stage];
+    cost.reduce = exchange.late_reduce_scatter + std::max(0.0, exchange.early_reduce_scatter - overlap);
+    cost.step += exchange.all_gather;
+    return cost;
 }
 
 // Returns the number of messages from a stage to the next stage that leave a node at the same time: the number

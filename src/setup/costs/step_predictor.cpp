@@ -10,30 +10,10 @@
 #include "trireme/setup/step_planner.hpp"
 
 namespace trireme::setup {
-namespace {
-
-// Returns a machine of equal ranks on which messages take no time and a large matmul runs at `flops_per_rank`
-// FLOP/s. If `flops_per_rank` is 0, kernel times are those of make_relative_kernel_seconds().
-Machine make_relative_machine(const Job& job, double flops_per_rank) {
-    constexpr double flops = 1e15;
-    const device::KernelTimePredictor predict = make_relative_kernel_seconds(job, 0);
-    const double relative_rate = flops / predict({.kernel = "linear", .flops = flops}, 1);
-    const double factor = flops_per_rank > 0 ? relative_rate / flops_per_rank : 1;
-    return make_uniform_machine(adapt_kernel_seconds(
-        [=](const device::Cost& cost, double clock) { return factor * predict(cost, clock); }));
-}
-
-Machine choose_machine(const Job& job, int ranks, double flops) {
-    if (job.devices) return read_machine(job.config, ranks);
-    return job.profiles ? make_profiled_machine(job.profiles, ranks)
-                        : make_relative_machine(job, flops / ranks);
-}
-
-}  // namespace
-
 struct StepPredictor::State {
     State(const Job& job, PlanState plan_state, int ranks, double flops)
         : steps(job.steps),
+          is_elastic(job.config.policy.elastic == config::Elastic::length),
           current(std::move(plan_state)),
           planner(job, current),
           machine(choose_machine(job, ranks, flops)),
@@ -53,6 +33,7 @@ struct StepPredictor::State {
     }
 
     std::size_t steps;
+    bool is_elastic;
     PlanState current;
     StepPlanner planner;
     Machine machine;
@@ -74,12 +55,14 @@ double StepPredictor::predict_seconds(std::size_t step) {
     const std::size_t last = std::min(step + neighbours, std::max(step + 1, state_->steps) - 1);
     std::vector<schedule::StepCosts> costs;
     for (std::size_t each = first; each <= last; ++each)
-        costs.push_back(state_->costs.predict(state_->count_shapes(each)));
+        costs.push_back(
+            state_->costs.predict(state_->count_shapes(each), state_->planner.plan_step(each).fit.levels));
     return predict_steps(training.phases(), training.shape, costs)[step - first];
 }
 
-std::size_t StepPredictor::predict_bytes(std::size_t step) {
-    return state_->bytes.predict_max_bytes(state_->count_shapes(step));
+StepFit StepPredictor::predict_memory(std::size_t step) {
+    if (state_->is_elastic) return state_->planner.plan_step(step).fit;
+    return {.predicted_bytes = state_->bytes.predict_max_bytes(state_->count_shapes(step))};
 }
 
 }  // namespace trireme::setup

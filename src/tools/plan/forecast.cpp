@@ -6,6 +6,7 @@
 #include "trireme/layout/layout.hpp"
 #include "trireme/model/config.hpp"
 #include "trireme/setup/batch_advice.hpp"
+#include "trireme/setup/elastic_memory.hpp"
 #include "trireme/setup/measured_layout.hpp"
 #include "trireme/setup/memory_limit.hpp"
 #include "trireme/setup/memory_prediction.hpp"
@@ -43,6 +44,8 @@ std::string describe_assumed_batch(const model::ModelConfig& model, const stage:
 }
 
 ForecastInputs make_inputs_without_corpus(const config::RunConfig& run, int ranks) {
+    if (setup::is_elastic(run))
+        throw ConfigError("--elastic length depends on the lengths of samples; name their file with --corpus");
     check_optimizer(run.optimizer);
     const std::optional<checkpoint::StoredModel> stored = setup::open_stored_model(run.model.init);
     ForecastInputs inputs{.model = setup::choose_model(run.model, run.task.task, stored ? &*stored : nullptr),
@@ -76,12 +79,17 @@ ForecastInputs make_inputs_without_corpus(const config::RunConfig& run, int rank
 
 // `steps` is the number of steps to forecast. The plan does not depend on `devices`, but micro-batches that are
 // formed by time do.
-ForecastInputs make_inputs_with_corpus(config::RunConfig run,
+ForecastInputs make_inputs_with_corpus(config::RunConfig run, const std::string& cluster,
                                        const std::optional<setup::SimulatedDevices>& devices, int ranks,
                                        std::size_t steps) {
     run.run.steps = steps;
+    if (devices && setup::is_elastic(run)) {
+        for (int rank = 0; rank < ranks; ++rank)
+            run.precision.free_gpu_memory.push_back(devices->find_device(rank).memory);
+    }
     setup::Setup setup = setup::set_up(run, ranks);
     setup.job.devices = devices;
+    setup.job.config.costs.cluster = cluster;
     ForecastInputs inputs{.model = setup.job.model,
                           .plan = setup.current.plan,
                           .dtype = setup.job.dtype,
@@ -92,7 +100,9 @@ ForecastInputs make_inputs_with_corpus(config::RunConfig run,
     for (std::size_t step = 0; step < steps; ++step) {
         for (const stage::BatchShape& shape : planner.list_shapes(step))
             inputs.steps[step].push_back(setup::count_shape(shape));
+        if (setup::is_elastic(run)) inputs.fits.push_back(planner.plan_step(step).fit);
     }
+    inputs.max_step_bytes = setup.current.max_step_bytes;
     return inputs;
 }
 
@@ -122,8 +132,9 @@ std::vector<std::size_t> count_stage_parameters(const model::ModelConfig& model,
 
 std::vector<setup::RankMemory> predict_memory(const ForecastInputs& inputs, const config::RunConfig& run,
                                               int ranks) {
-    const setup::SizedPlan sized_plan(inputs.model, inputs.plan, inputs.dtype, inputs.largest_microbatches,
-                                      setup::find_memory_space(run.precision.device));
+    setup::SizedPlan sized_plan(inputs.model, inputs.plan, inputs.dtype, inputs.largest_microbatches,
+                                setup::find_memory_space(run.precision.device));
+    sized_plan.max_step_bytes = inputs.max_step_bytes;
     const stage::GradientPlan gradients = make_gradient_plan(sized_plan);
     const bool saves_checkpoints = run.run.checkpoint_every > 0;
     return predict_memory_of_ranks(sized_plan, &run.optimizer, gradients, ranks, saves_checkpoints);
@@ -177,8 +188,9 @@ Forecast make_forecast(const PlanConfig& config) {
     const bool has_seconds = devices || setup::uses_profile(run.costs);
     const std::size_t steps =
         has_seconds && config.compare.empty() ? std::max<std::size_t>(1, run.run.steps) : 1;
-    ForecastInputs inputs = run.data.corpus.empty() ? make_inputs_without_corpus(run, ranks)
-                                                    : make_inputs_with_corpus(run, devices, ranks, steps);
+    ForecastInputs inputs = run.data.corpus.empty()
+                                ? make_inputs_without_corpus(run, ranks)
+                                : make_inputs_with_corpus(run, config.run.costs.cluster, devices, ranks, steps);
     Forecast forecast;
     const schedule::StepCosts costs = add_costs(run, config.run.costs.cluster, ranks, inputs, forecast);
     forecast.step = predict_step(inputs.plan.training.phases(), inputs.plan.training.shape, costs);
@@ -186,6 +198,7 @@ Forecast make_forecast(const PlanConfig& config) {
     forecast.parameters = count_stage_parameters(inputs.model, inputs.plan.layout);
     forecast.total_parameters = count_parameters(inputs.model);
     forecast.memory = predict_memory(inputs, run, ranks);
+    forecast.is_elastic = setup::is_elastic(run);
     if (devices) forecast.memory_fit = compare_with_devices(*devices, forecast.memory);
     forecast.warning = setup::make_idle_warning(run, inputs.plan, ranks);
     forecast.assumption = std::move(inputs.assumption);

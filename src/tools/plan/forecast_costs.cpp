@@ -115,19 +115,29 @@ schedule::StepCosts add_costs(config::RunConfig run, const std::string& cluster,
     const setup::Machine machine = make_machine();
     forecast.unit = "s";
     forecast.cost_source = machine.description;
-    const setup::SizedPlan sized_plan(inputs.model, inputs.plan, inputs.dtype, inputs.largest_microbatches,
-                                      setup::find_memory_space(run.precision.device));
+    setup::SizedPlan sized_plan(inputs.model, inputs.plan, inputs.dtype, inputs.largest_microbatches,
+                                setup::find_memory_space(run.precision.device));
+    sized_plan.max_step_bytes = inputs.max_step_bytes;
     const stage::GradientPlan gradients = make_gradient_plan(sized_plan);
     const setup::PricedPlan priced{inputs.model, inputs.plan, inputs.dtype, run.optimizer, gradients};
-    const setup::StepCostPredictor predictor(priced, machine);
+    setup::StepCostPredictor predictor(priced, machine);
     std::vector<schedule::StepCosts> costs;
-    for (const std::vector<plan::MicrobatchShape>& microbatches : inputs.steps)
-        costs.push_back(predictor.predict(microbatches));
+    for (std::size_t k = 0; k < inputs.steps.size(); ++k)
+        costs.push_back(predictor.predict(inputs.steps[k], inputs.fits.empty()
+                                                               ? std::vector<plan::MicrobatchLevels>{}
+                                                               : inputs.fits[k].levels));
     forecast.costs = compute_mean_costs(costs.front(), inputs.plan.microbatches());
     if (!run.data.corpus.empty()) {
         forecast.steps = forecast_steps(inputs, costs);
         setup::StepBytes bytes(sized_plan, run.optimizer, gradients, ranks, run.run.checkpoint_every > 0);
-        for (StepForecast& step : forecast.steps) step.bytes = bytes.predict_max_bytes(step.microbatches);
+        for (std::size_t k = 0; k < forecast.steps.size(); ++k) {
+            StepForecast& step = forecast.steps[k];
+            if (inputs.fits.empty()) {
+                step.memory.predicted_bytes = bytes.predict_max_bytes(step.microbatches);
+            } else {
+                step.memory = inputs.fits[k];
+            }
+        }
     }
     return costs.front();
 }

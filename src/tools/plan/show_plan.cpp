@@ -223,10 +223,13 @@ Json list_steps(const Forecast& forecast) {
                                     {"replicas", std::move(replicas)},
                                     {"seconds", std::move(seconds)}});
         }
-        steps.push_back({{"step", k + 1},
-                         {"seconds", step.seconds},
-                         {"bytes", step.bytes},
-                         {"micro_batches", std::move(microbatches)}});
+        Json line{{"step", k + 1}, {"seconds", step.seconds}, {"bytes", step.memory.predicted_bytes}};
+        if (forecast.is_elastic) {
+            line["deficit_bytes"] = step.memory.deficit_bytes;
+            line["recomputed_bytes"] = step.memory.recomputed_bytes;
+        }
+        line["micro_batches"] = std::move(microbatches);
+        steps.push_back(std::move(line));
     }
     return steps;
 }

@@ -65,7 +65,8 @@ protected:
 
             const std::size_t used = model.stages().peak_bytes();
             const std::size_t predicted =
-                memory_planner.plan_step(program, plan.training.shape, planner.list_shapes(step)).bytes;
+                memory_planner.plan_step(program, work.team, plan.training.shape, planner.list_shapes(step))
+                    .bytes;
             EXPECT_LE(used, predicted) << "step " << step;
             EXPECT_GE(static_cast<double>(used), 0.95 * static_cast<double>(predicted)) << "step " << step;
             least = std::min(least, predicted);

@@ -66,6 +66,26 @@ INSTANTIATE_TEST_SUITE_P(Schedules, StepBytesOfLengths, testing::Values("gpipe",
                              return name;
                          });
 
+// The replicas of a stage need equal memory for equal micro-batches only.
+TEST(StepBytes, CountTheMicrobatchesOfEveryReplica) {
+    const model::ModelConfig model = small_gpt2();
+    config::RunConfig config = grid(2, 2, 1);
+    config.schedule.microbatches = 2;
+    const plan::Plan plan = plan_run(config, model, 4);
+    const std::vector<stage::BatchShape> largest{
+        {.segments = {{.begin = 0, .length = long_rows}}, .rows = long_rows}};
+    const SizedPlan sized(model, plan, device::DType::f32, largest);
+    StepBytes bytes(sized, {}, make_gradient_plan(sized), 4, false);
+    std::vector<plan::MicrobatchShape> microbatches(4, plan::make_equal_length_shape(1, short_rows));
+    const std::size_t of_short = bytes.predict_max_bytes(microbatches);
+
+    for (std::size_t m = 0; m < 4; ++m) {
+        std::vector<plan::MicrobatchShape> with_long = microbatches;
+        with_long[m] = plan::make_equal_length_shape(1, long_rows);
+        EXPECT_GT(bytes.predict_max_bytes(with_long), of_short) << "micro-batch " << m;
+    }
+}
+
 // Buffers of several steps are in use at once, so that every buffer has the size of the largest micro-batch.
 TEST(StepBytes, DoNotDependOnLengthsIfStepsHaveCommonBuffers) {
     const model::ModelConfig model = small_gpt2();

@@ -12,7 +12,7 @@ protected:
         std::vector<BatchShape> shapes;
         for (const model::TokenBatch* const batch : make_step(round).batches)
             shapes.push_back(find_shape(*batch));
-        return StepMemoryPlanner(work).plan_step(round.program, round.shape, shapes);
+        return StepMemoryPlanner(work).plan_step(round.program, work.team, round.shape, shapes);
     }
 };
 
@@ -51,6 +51,46 @@ TEST_P(StepMemoryUse, OfAnEvaluationIsTheMemoryThatIsPlanned) {
     EXPECT_LE(stages.peak_bytes(), plan_memory(work, round).bytes);
     EXPECT_GE(static_cast<double>(stages.peak_bytes()),
               0.95 * static_cast<double>(plan_memory(work, round).bytes));
+}
+
+// Each micro-batch has other levels, which save memory and change no values beyond rounding.
+TEST_P(StepMemoryUse, FallsIfBlocksOfSomeMicrobatchesAreRecomputed) {
+    using enum plan::Recompute;
+    const LocalWork work = make_local_work(0, {0, 1});
+    const std::size_t last_blocks = list_blocks(config_, {3, build_layers(config_).size() - 3}).size();
+    const std::vector<plan::MicrobatchLevels> mixed{
+        {{none, full}, std::vector(last_blocks, none)}, {}, {{full, none}, std::vector(last_blocks, full)}};
+    const std::vector<plan::MicrobatchLevels> without_full{
+        {{none, selective}, std::vector(last_blocks, selective)}, mixed[1], mixed[2]};
+    const schedule::PipelineShape shape = make_shape(1, 3);
+    for (const auto& [text, levels] :
+         {std::pair{"0F0 0F1 0F2 1F0 1F1 1F2 1B2 1B1 1B0 0B1 0B0 0B2 REDUCE1 REDUCE0 STEP0 STEP1", mixed},
+          std::pair{"0F0 0F1 0F2 1F0 1F1 1F2 1I0 0I0 1B2 1W0 1B1 0W0 0B1 0B2 REDUCE1 REDUCE0 STEP0 STEP1",
+                    without_full}}) {
+        SCOPED_TRACE(text);
+        const schedule::Program program = program_of(text);
+        const Execution round = round_of(shape, program);
+        LocalStages kept(work, nullptr, device::MemorySpace::host);
+        LocalStages recomputed(work, nullptr, device::MemorySpace::host);
+        take_weights(kept);
+        take_weights(recomputed);
+        StepWork step = make_step(round);
+        run_all(kept, round, step);
+        step.levels = levels;
+
+        run_all(recomputed, round, step);
+
+        EXPECT_LT(recomputed.peak_bytes(), kept.peak_bytes());
+        const NamedNumbers expected = read_gradients(kept);
+        for (const auto& [name, gradient] : read_gradients(recomputed))
+            EXPECT_LE(error_of(gradient, expected.at(name), gradient_floor(expected, name)), 1e-12) << name;
+        for (std::size_t m = 0; m < 3; ++m) EXPECT_NEAR(losses_of(recomputed)[m], losses_of(kept)[m], 1e-12);
+        std::vector<BatchShape> shapes;
+        for (const model::TokenBatch* const batch : step.batches) shapes.push_back(find_shape(*batch));
+        const StepMemory planned = StepMemoryPlanner(work).plan_step(program, work.team, shape, shapes, levels);
+        EXPECT_LE(recomputed.peak_bytes(), planned.bytes);
+        EXPECT_GE(static_cast<double>(recomputed.peak_bytes()), 0.95 * static_cast<double>(planned.bytes));
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, StepMemoryUse, testing::ValuesIn(list_small_models()),

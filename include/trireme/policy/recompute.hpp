@@ -1,0 +1,60 @@
+// Chooses what the passes of a step recompute, so that every rank stays within its memory.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "trireme/plan/recompute.hpp"
+#include "trireme/schedule/predict.hpp"
+#include "trireme/schedule/step_buffers.hpp"
+
+namespace trireme::policy {
+
+// The bytes of the buffers of a micro-batch in a stage, on one rank.
+struct PassBytes {
+    std::size_t stash = 0;
+    std::array<std::size_t, 4> workspaces = {};  // by schedule::Op: forward and the backward passes
+
+    friend bool operator==(const PassBytes&, const PassBytes&) = default;
+};
+
+// One way to execute the passes of a micro-batch in a stage.
+struct PassOption {
+    std::vector<plan::Recompute> levels;  // per block of the stage
+    // What the passes take longer than with the first option.
+    schedule::StageCost extra{.forward = 0, .backward_input = 0, .backward_weight = 0};
+    std::vector<PassBytes> bytes;  // per rank of the team
+};
+
+using PassKey = std::pair<int, int>;  // stage and micro-batch
+
+// A team with at least one rank that would exceed its memory if all passes were executed by their first
+// options.
+struct TeamOptions {
+    std::vector<schedule::BufferUse> uses;              // the buffers of the team in a step
+    std::map<PassKey, std::vector<PassOption>> passes;  // the first option of a pass takes the least time
+    // Per rank of the team and micro-batch: bytes of an activation or a gradient at the border of a stage.
+    std::vector<std::vector<std::size_t>> row_bytes;
+    std::vector<std::size_t> max_bytes;  // per rank of the team: limit of the bytes of all buffers
+};
+
+// The index of the chosen option of each pass.
+using PassChoices = std::map<PassKey, std::size_t>;
+
+// Chooses one option per pass of each team, such that every rank stays within its limit during the whole step,
+// and that the step takes little time. Returns one entry per team, or nothing if a rank exceeds its limit with
+// all choices that were tried.
+//
+// A team needs no more options than the first ones until some moment exceeds the limit. Then options are chosen
+// one after the other, the most bytes per second first. At the end, every pass takes the fastest option with
+// which the team still fits. So no choice can be omitted. If the step has few options, the function also
+// searches all choices, and returns those with the shortest step. `costs` are those of the first options.
+std::optional<std::vector<PassChoices>> choose_recomputation(
+    const std::vector<TeamOptions>& teams, const std::vector<std::vector<schedule::StageCost>>& costs,
+    const std::vector<bool>& empty_microbatches, schedule::StepClock& clock);
+
+}  // namespace trireme::policy

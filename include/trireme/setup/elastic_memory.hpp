@@ -1,0 +1,32 @@
+// The memory limits of ranks with --elastic length.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trireme/config/config.hpp"
+#include "trireme/setup/setup.hpp"
+
+namespace trireme::setup {
+
+inline bool is_elastic(const config::RunConfig& config) {
+    return config.policy.elastic == config::Elastic::length;
+}
+
+// Returns the limit of each rank: --memory-limit if set, otherwise the memory of the rank's device. Empty
+// without --elastic length. Throws ConfigError if neither limit is known.
+std::vector<std::size_t> find_memory_limits(const config::RunConfig& config,
+                                            const std::optional<SimulatedDevices>& devices, int ranks);
+
+// Throws ConfigError if --elastic length is set, but model or schedule does not support it.
+void check_elastic(const config::RunConfig& config, const model::ModelConfig& model, const plan::Plan& plan);
+
+// Returns why a rank exceeds its limit with the largest micro-batches of `state`, even with the recomputation
+// that needs the least memory. Returns an empty text if all ranks are within their limits.
+std::string explain_lack_for_largest_microbatches(const Job& job, const PlanState& state);
+
+// Sets PlanState::max_step_bytes for the limits of `job`, which may be empty.
+void limit_steps(const Job& job, PlanState& state);
+
+}  // namespace trireme::setup

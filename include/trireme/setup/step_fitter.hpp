@@ -1,0 +1,50 @@
+// Fits training steps into the memory of the ranks: chooses what each micro-batch recomputes.
+#pragma once
+
+#include <vector>
+
+#include "trireme/policy/recompute.hpp"
+#include "trireme/setup/step_bytes.hpp"
+#include "trireme/setup/step_costs.hpp"
+
+namespace trireme::setup {
+
+// The memory of one step. The bytes are those of the rank that would exceed its limit the most.
+struct StepFit {
+    std::vector<plan::MicrobatchLevels> levels =
+        {};  // per micro-batch; empty if no rank would exceed its limit
+    std::size_t predicted_bytes = 0;
+    std::size_t deficit_bytes = 0;     // excess over the limit with the recomputation of the plan
+    std::size_t recomputed_bytes = 0;  // by which `levels` lower the need
+};
+
+class StepFitter {
+public:
+    // Keeps references to the arguments. `limits` has the memory limit of each rank, in bytes.
+    StepFitter(const PricedPlan& priced, StepCostPredictor& costs, StepBytes& bytes,
+               const std::vector<std::size_t>& limits);
+
+    // Fits a step. `microbatches` has one entry per micro-batch. Throws ConfigError if a rank exceeds its limit
+    // with all recomputation that helps.
+    const StepFit& fit(const std::vector<plan::MicrobatchShape>& microbatches);
+
+private:
+    std::vector<policy::TeamOptions> list_options(const std::vector<plan::MicrobatchShape>& microbatches,
+                                                  const std::vector<stage::BatchShape>& shapes,
+                                                  const std::vector<std::size_t>& teams);
+    std::vector<policy::PassOption> list_pass_options(const TeamMemory& team, std::size_t stage_index,
+                                                      std::size_t microbatch,
+                                                      const plan::MicrobatchShape& counts,
+                                                      const stage::BatchShape& shape,
+                                                      stage::BackwardPasses passes);
+
+    const PricedPlan& priced_;
+    StepCostPredictor& costs_;
+    StepBytes& bytes_;
+    const std::vector<std::size_t>& limits_;
+    schedule::StepClock clock_;
+    std::vector<plan::MicrobatchShape> known_step_;  // the last step that was fitted
+    StepFit known_fit_;
+};
+
+}  // namespace trireme::setup

@@ -1,0 +1,92 @@
+#include "trireme/setup/exchange_costs.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "trireme/setup/step_costs.hpp"
+
+namespace trireme::setup {
+namespace {
+
+// Returns the time of an all-gather or reduce-scatter of `bytes` bytes among the holders. Every holder owns an
+// equal portion of the bytes. In an all-gather, a holder sends its portion to all other holders. In a
+// reduce-scatter, a holder receives its portion from all other holders. The other ranks of the holders' teams
+// exchange bytes at the same time.
+double predict_seconds(const PricedPlan& priced, const Machine& machine, const std::vector<int>& holders,
+                       double bytes) {
+    if (bytes == 0) return 0;
+    const auto size = static_cast<double>(holders.size());
+    const auto team = static_cast<std::size_t>(priced.plan.find_team(holders.front()));
+    const std::size_t team_ranks = priced.plan.teams[team].ranks.size();
+    std::map<std::size_t, std::vector<int>> holders_by_node;
+    for (const int rank : holders) holders_by_node[machine.find_node(rank)].push_back(rank);
+    double slowest = 0;
+    for (const auto& [node, ranks] : holders_by_node) {
+        const auto inside = static_cast<double>(ranks.size());
+        if (ranks.size() > 1) {
+            const layout::Link link = machine.find_link(ranks[0], ranks[1], 1);
+            slowest = std::max(slowest, link.predict_seconds(bytes * (inside - 1) / size));
+        }
+        if (holders_by_node.size() == 1) continue;
+        const auto& other_node =
+            holders_by_node.begin()->first == node ? *holders_by_node.rbegin() : *holders_by_node.begin();
+        const layout::Link link =
+            machine.find_link(ranks[0], other_node.second.front(), ranks.size() * team_ranks);
+        slowest = std::max(slowest, link.predict_seconds(bytes * (size - inside) / size));
+    }
+    return slowest;
+}
+
+}  // namespace
+
+std::vector<ExchangeSeconds> predict_gradient_exchanges(const PricedPlan& priced, const Machine& machine) {
+    const std::vector<layout::StageLayout>& stages = priced.plan.layout.stages;
+    std::set<std::size_t> first_layers;
+    for (const layout::StageLayout& stage : stages) first_layers.insert(stage.layers.begin);
+    struct Elements {
+        double early = 0;
+        double late = 0;
+    };
+    std::map<std::vector<int>, Elements> elements_by_holders;
+    for (const layout::Bucket& bucket : priced.gradients.buckets) {
+        if (bucket.holders.size() < 2) continue;
+        Elements& elements = elements_by_holders[bucket.holders];
+        (first_layers.contains(bucket.last_use) ? elements.late : elements.early) +=
+            static_cast<double>(bucket.elements);
+    }
+    const auto gradient_bytes = static_cast<double>(byte_size(accumulator_type(priced.dtype)));
+    const double gathered_bytes =
+        priced.plan.shards_optimizer ? static_cast<double>(byte_size(priced.dtype)) : gradient_bytes;
+    std::map<int, ExchangeSeconds> exchange_by_rank;
+    for (const auto& [holders, elements] : elements_by_holders) {
+        const ExchangeSeconds seconds{
+            .early_reduce_scatter = predict_seconds(priced, machine, holders, gradient_bytes * elements.early),
+            .late_reduce_scatter = predict_seconds(priced, machine, holders, gradient_bytes * elements.late),
+            .all_gather =
+                predict_seconds(priced, machine, holders, gathered_bytes * (elements.early + elements.late))};
+        for (const int rank : holders) {
+            ExchangeSeconds& sum = exchange_by_rank[rank];
+            sum.early_reduce_scatter += seconds.early_reduce_scatter;
+            sum.late_reduce_scatter += seconds.late_reduce_scatter;
+            sum.all_gather += seconds.all_gather;
+        }
+    }
+    std::vector<ExchangeSeconds> exchanges(stages.size());
+    for (const layout::Team& team : priced.plan.teams) {
+        const auto team_stages = static_cast<double>(team.stages.size());
+        for (const int rank : team.ranks) {
+            const ExchangeSeconds& seconds = exchange_by_rank[rank];
+            for (const int s : team.stages) {
+                ExchangeSeconds& slowest = exchanges[static_cast<std::size_t>(s)];
+                for (double ExchangeSeconds::*part :
+                     {&ExchangeSeconds::early_reduce_scatter, &ExchangeSeconds::late_reduce_scatter,
+                      &ExchangeSeconds::all_gather})
+                    slowest.*part = std::max(slowest.*part, seconds.*part / team_stages);
+            }
+        }
+    }
+    return exchanges;
+}
+
+}  // namespace trireme::setup
