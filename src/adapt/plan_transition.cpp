@@ -203,6 +203,8 @@ setup::PlanState make_decided_state(const setup::Job& job, const plan::Plan& bef
     size_microbatches(job, request, ranks, /*trains=*/true, next);
     check_coming_steps(job, next);
     set_migrations(decision.migrations, ranks, next.plan);
+    if (!decision.migrations.empty() && setup::is_elastic(config))
+        throw ConfigError("--elastic length cannot be combined with migrations");
     if (!decision.migrations.empty() && next.plan.max_skipped_fraction > 0)
         check_resized_migration(config.policy.resize);
     set_skipped_fractions(decision.skipped, ranks, next.plan);

@@ -350,9 +350,9 @@ void RankTrainer::measure_team_passes() {
     const stage::BackwardPasses passes =
         stage::find_backward_passes(current_.plan.training.programs[static_cast<std::size_t>(team)]);
     const BatchView batch(job_.model, current_.largest_microbatches.front());
-    if (passes != stage::BackwardPasses::split)
+    if (passes == stage::BackwardPasses::whole || passes == stage::BackwardPasses::both)
         model_.stages().rehearse(stream_, batch.tokens(), /*splits_backward=*/false);
-    if (passes != stage::BackwardPasses::whole)
+    if (passes == stage::BackwardPasses::split || passes == stage::BackwardPasses::both)
         model_.stages().rehearse(stream_, batch.tokens(), /*splits_backward=*/true);
 }
 

@@ -18,13 +18,17 @@ std::vector<RankMemory> predict_memory(const Job& job, const PlanState& state, c
                                    job.config.run.checkpoint_every > 0);
 }
 
-// Returns the plan with at least the recomputation `level` in every stage. Stages whose backward passes are
-// split have no full recomputation.
+// Returns the plan with at least the recomputation `level` in every stage. Teams that split backward passes
+// have no full recomputation.
 plan::Plan raise_recomputation(plan::Plan plan, plan::Recompute level) {
-    for (std::size_t s = 0; s < plan.recompute.size(); ++s) {
-        const bool may_be_full = !has_split_backward(plan, static_cast<int>(s));
-        plan.recompute[s] =
-            std::max(plan.recompute[s], may_be_full ? level : std::min(level, plan::Recompute::selective));
+    const auto is_split = [&](int stage) { return has_split_backward(plan, stage); };
+    for (const layout::Team& team : plan.teams) {
+        const plan::Recompute highest =
+            std::ranges::any_of(team.stages, is_split) ? std::min(level, plan::Recompute::selective) : level;
+        for (const int stage : team.stages) {
+            plan::Recompute& recompute = plan.recompute[static_cast<std::size_t>(stage)];
+            recompute = std::max(recompute, highest);
+        }
     }
     return plan;
 }
@@ -56,6 +60,11 @@ std::vector<std::size_t> find_memory_limits(const config::RunConfig& config,
 
 void check_elastic(const config::RunConfig& config, const model::ModelConfig& model, const plan::Plan& plan) {
     if (!is_elastic(config)) return;
+    if (may_migrate(config.policy))
+        throw ConfigError(
+            "--elastic length cannot be combined with a --straggler policy that offloads matmuls to "
+            "other ranks, because their memory is not planned step by step; use --straggler resize, "
+            "or uneven without --bridge");
     if (model.reads_images())
         throw ConfigError("--elastic length is for texts of different lengths; images have equal lengths");
     if (plan.training.have_common_buffers)
@@ -67,16 +76,27 @@ void check_elastic(const config::RunConfig& config, const model::ModelConfig& mo
 
 std::string explain_lack_for_largest_microbatches(const Job& job, const PlanState& state) {
     const std::size_t ranks = job.memory_limits.size();
-    const stage::GradientPlan gradients = make_gradient_plan({job, state});
-    std::vector<std::size_t> least(ranks, std::numeric_limits<std::size_t>::max());
+    const stage::GradientPlan gradients = make_gradient_plan({job, state}, job.buckets);
+    std::vector<std::size_t> least(ranks);  // 0 on idle ranks
+    std::vector<std::size_t> min_excess(state.plan.teams.size(), std::numeric_limits<std::size_t>::max());
     std::vector<std::size_t> constant(ranks);
     for (const plan::Recompute level :
          {plan::Recompute::none, plan::Recompute::selective, plan::Recompute::full}) {
         const std::vector<RankMemory> memories =
             predict_memory(job, state, raise_recomputation(state.plan, level), gradients);
-        for (std::size_t rank = 0; rank < ranks; ++rank) {
-            least[rank] = std::min(least[rank], memories[rank].total());
-            constant[rank] = memories[rank].total() - memories[rank].step_buffers;
+        // All ranks of a team have the same recomputation.
+        for (std::size_t t = 0; t < state.plan.teams.size(); ++t) {
+            std::size_t lack = 0;
+            for (const int rank : state.plan.teams[t].ranks) {
+                const auto r = static_cast<std::size_t>(rank);
+                const std::size_t bytes = memories[r].total();
+                constant[r] = bytes - memories[r].step_buffers;
+                lack = std::max(lack, bytes - std::min(bytes, job.memory_limits[r]));
+            }
+            if (lack >= min_excess[t]) continue;
+            min_excess[t] = lack;
+            for (const int rank : state.plan.teams[t].ranks)
+                least[static_cast<std::size_t>(rank)] = memories[static_cast<std::size_t>(rank)].total();
         }
     }
     std::size_t worst = 0;  // the rank with the largest lack

@@ -1,6 +1,7 @@
 #include "trireme/setup/step_fitter.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "trireme/base/error.hpp"
@@ -73,6 +74,16 @@ std::vector<std::vector<plan::Recompute>> combine_levels(const std::vector<Block
     return all;
 }
 
+// Returns costs in whole nanoseconds, so that all ranks compare equal numbers.
+schedule::StageCost round_to_nanoseconds(schedule::StageCost cost) {
+    for (double schedule::StageCost::*part :
+         {&schedule::StageCost::forward, &schedule::StageCost::backward_input,
+          &schedule::StageCost::backward_weight, &schedule::StageCost::send, &schedule::StageCost::reduce,
+          &schedule::StageCost::step})
+        cost.*part = std::round(1e9 * cost.*part);
+    return cost;
+}
+
 bool needs_no_less(const policy::PassOption& option, const policy::PassOption& other) {
     for (std::size_t rank = 0; rank < option.bytes.size(); ++rank) {
         const policy::PassBytes& bytes = option.bytes[rank];
@@ -129,7 +140,8 @@ std::vector<policy::PassOption> StepFitter::list_pass_options(const TeamMemory& 
         const std::vector<plan::Recompute> levels =
             list_useful_levels(planner, kind_of_block[b], of_plan, shape, passes);
         for (const plan::Recompute level : levels)
-            extras[{kind_of_block[b], level}] = costs_.predict_extra(stage, microbatch, b, level, counts);
+            extras[{kind_of_block[b], level}] =
+                round_to_nanoseconds(costs_.predict_extra(stage, microbatch, b, level, counts));
         kinds.push_back({.kind = kind_of_block[b], .blocks = {b}, .levels = levels});
     }
     std::vector<policy::PassOption> options;
@@ -166,7 +178,8 @@ std::vector<policy::TeamOptions> StepFitter::list_options(
         for (schedule::BufferUse& use : team_options.uses) use.taker.microbatch %= shape.microbatches;
         for (const TeamMemory::Rank& rank : team.ranks) {
             const std::size_t limit = limits_[static_cast<std::size_t>(rank.rank)];
-            team_options.max_bytes.push_back(limit - std::min(limit, rank.constant_bytes));
+            team_options.max_bytes.push_back(
+                std::min(rank.max_step_bytes, limit - std::min(limit, rank.constant_bytes)));
             std::vector<std::size_t>& row_bytes = team_options.row_bytes.emplace_back();
             for (const stage::BatchShape& batch : shapes)
                 row_bytes.push_back(bytes_.find_planner(rank.class_index).count_row_bytes(batch));
@@ -219,8 +232,11 @@ const StepFit& StepFitter::fit(const std::vector<plan::MicrobatchShape>& microba
         std::vector<stage::BatchShape> shapes;
         for (const plan::MicrobatchShape& counts : microbatches) shapes.push_back(make_any_shape(counts));
         const std::vector<policy::TeamOptions> options = list_options(microbatches, shapes, teams);
-        const auto choices = choose_recomputation(options, costs_.predict_costs(microbatches),
-                                                  find_empty_microbatches(microbatches), clock_);
+        std::vector<std::vector<schedule::StageCost>> costs = costs_.predict_costs(microbatches);
+        for (std::vector<schedule::StageCost>& of_stage : costs)
+            std::ranges::transform(of_stage, of_stage.begin(), round_to_nanoseconds);
+        const auto choices =
+            choose_recomputation(options, costs, find_empty_microbatches(microbatches), clock_);
         if (!choices) {
             throw ConfigError(cat("rank ", bytes_.teams()[fullest_team].ranks[fullest_rank].rank, " needs ",
                                   format_with_commas(need),

@@ -20,6 +20,7 @@ PassBuffers::PassBuffers(const LocalWork& work, device::MemorySpace memory_space
 void PassBuffers::change(const LocalWork& work) {
     planner_ = StepMemoryPlanner(work);
     work_equal_buffers_ = work.equal_buffers;
+    team_ = work.team;
     max_bytes_ = work.max_step_bytes;
     if (block_.bytes() > max_bytes_) block_ = device::Buffer(0, memory_space_);
 }

@@ -44,5 +44,23 @@ TEST_F(Lengths, NeedEnoughMicrobatchesForEachStepOfTheRun) {
     EXPECT_EQ(run("plan " + limited + "12").code, 0);
 }
 
+TEST_F(Lengths, NeedAMemoryLimitThatEveryStepCanKeep) {
+    const std::string elastic = small_model("--elastic length --pipe 2 --microbatches 6 ");
+
+    expect_refusal("--model gpt2-tiny --elastic length --memory-limit 1GB",
+                   "--elastic length depends on the lengths of samples; name their file with --corpus");
+    expect_refusal(elastic,
+                   "--elastic length fits each step into a memory limit, which CPUs do not have; set it "
+                   "with --memory-limit");
+    expect_refusal(
+        elastic + "--memory-limit 100kB",
+        " bytes for parameters, gradients and optimizer state alone, but its memory limit is 100,000 "
+        "bytes");
+    expect_refusal(elastic + "--memory-limit 500kB",
+                   ", even with all possible recomputation, but its memory limit is");
+    expect_refusal(elastic + "--memory-limit 1GB --tied off --schedule pipedream-2bw",
+                   "with schedule pipedream-2bw the buffers of several steps are in use at once");
+}
+
 }  // namespace
 }  // namespace trireme::messages

@@ -47,12 +47,12 @@ using PassChoices = std::map<PassKey, std::size_t>;
 
 // Chooses one option per pass of each team, such that every rank stays within its limit during the whole step,
 // and that the step takes little time. Returns one entry per team, or nothing if a rank exceeds its limit with
-// all choices that were tried.
+// all choices that were tried. `costs` has the costs of the first options, by stage and micro-batch.
 //
-// A team needs no more options than the first ones until some moment exceeds the limit. Then options are chosen
-// one after the other, the most bytes per second first. At the end, every pass takes the fastest option with
-// which the team still fits. So no choice can be omitted. If the step has few options, the function also
-// searches all choices, and returns those with the shortest step. `costs` are those of the first options.
+// Options are chosen one after the other, each for the moment with the largest excess, and with the least time
+// per byte. If the step has few options, a search through all choices, which ends after a constant number of
+// trials, then looks for a shorter step. At the end, every pass takes the fastest option with which its team
+// still fits.
 std::optional<std::vector<PassChoices>> choose_recomputation(
     const std::vector<TeamOptions>& teams, const std::vector<std::vector<schedule::StageCost>>& costs,
     const std::vector<bool>& empty_microbatches, schedule::StepClock& clock);

@@ -48,7 +48,8 @@ public:
     // Returns the places of all buffers of a step, or of an evaluation. `program` is the program of `team` for
     // one step. The team may be another one with the same stages and shares. `shape` describes one step, and
     // `batches` has one entry per micro-batch; an entry has 0 rows if the micro-batch is empty, or if the team
-    // does not execute it. The result is not larger than EqualBuffers for the largest micro-batch.
+    // does not execute it. Without `levels`, the result is not larger than EqualBuffers for the largest
+    // micro-batch.
     StepMemory plan_step(const schedule::Program& program, int team, const schedule::PipelineShape& shape,
                          const std::vector<BatchShape>& batches,
                          const std::vector<plan::MicrobatchLevels>& levels = {});

@@ -217,7 +217,7 @@ public:
 
     // True if all choices can be tried in a short time.
     bool is_small() const {
-        constexpr double max_choices = 1 << 20;
+        constexpr double max_choices = 1 << 17;
         double choices = 1;
         for (const TeamFitter& team : teams_)
             for (std::size_t pass = 0; pass < team.count_passes(); ++pass)
@@ -280,13 +280,13 @@ private:
             ++nodes_;
             team.choose(pass, option);
             if (team.exceeds_limit_despite(pass + 1)) continue;
-            if (predict_seconds() >= best_seconds_) break;  // later options take longer
+            if (predict_seconds() >= best_seconds_) continue;
             search(t, pass + 1);
         }
         team.choose(pass, 0);
     }
 
-    static constexpr int max_nodes = 100'000;
+    static constexpr int max_nodes = 20'000;
 
     std::vector<TeamFitter>& teams_;
     const std::vector<std::vector<schedule::StageCost>>& costs_;
@@ -297,22 +297,26 @@ private:
     std::vector<std::vector<std::size_t>> best_;  // [team][pass]
 };
 
+// Returns the option with the smallest stash among those without a higher recomputation than `level`.
+std::size_t find_smallest_stash(const std::vector<PassOption>& options, plan::Recompute level) {
+    std::size_t smallest = 0;
+    for (std::size_t option = 1; option < options.size(); ++option) {
+        if (std::ranges::max(options[option].levels) > level) continue;
+        if (options[option].bytes.front().stash < options[smallest].bytes.front().stash) smallest = option;
+    }
+    return smallest;
+}
+
 // Fits one team. If choosing one option after the other does not succeed, tries the options with the smallest
-// stashes for all passes.
+// stashes for all passes, without and with full recomputation, which needs a larger workspace.
 bool fit_team(TeamFitter& team) {
-    bool fits = team.choose_until_fitting();
-    const auto choose_all = [&](auto&& find_option) {
+    if (team.choose_until_fitting()) return true;
+    for (const plan::Recompute level : {plan::Recompute::selective, plan::Recompute::full}) {
         for (std::size_t pass = 0; pass < team.count_passes(); ++pass)
-            team.choose(pass, find_option(team.options(pass)));
-        fits = team.fits();
-    };
-    if (!fits)
-        choose_all([](const std::vector<PassOption>& options) {
-            const auto fewest = std::ranges::min_element(
-                options, {}, [](const PassOption& each) { return each.bytes.front().stash; });
-            return static_cast<std::size_t>(fewest - options.begin());
-        });
-    return fits;
+            team.choose(pass, find_smallest_stash(team.options(pass), level));
+        if (team.fits()) return true;
+    }
+    return false;
 }
 
 }  // namespace

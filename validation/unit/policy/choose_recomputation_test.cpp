@@ -32,6 +32,7 @@ std::vector<PassOption> draw_options(std::mt19937_64& random) {
         for (int selective = 0; full + selective <= blocks; ++selective) {
             PassOption& option = options.emplace_back();
             const auto none = static_cast<std::size_t>(blocks - full - selective);
+            option.levels = {plan::Recompute::full};
             option.extra.backward_input = static_cast<double>(size) * (0.15 * selective + 1.0 * full);
             option.bytes = {{.stash = 64 * size *
                                       (10 * none + 6 * static_cast<std::size_t>(selective) +
@@ -169,7 +170,8 @@ TEST_P(ChosenRecomputation, IsMissingIfNothingFits) {
     EXPECT_FALSE(choose_recomputation(step.teams, step.costs, {}, clock));
 }
 
-INSTANTIATE_TEST_SUITE_P(Schedules, ChosenRecomputation, testing::Values("gpipe", "1f1b"));
+INSTANTIATE_TEST_SUITE_P(Schedules, ChosenRecomputation, testing::Values("gpipe", "1f1b"),
+                         [](const auto& schedule) { return std::string("of_") + schedule.param; });
 
 }  // namespace
 }  // namespace trireme::policy
