@@ -141,11 +141,7 @@ struct StepPlanner::Work {
 struct StepPlanner::Memory {
     Memory(const Job& job, const PlanState& current)
         : machine(choose_machine(job, static_cast<int>(job.memory_limits.size()))),
-          priced{.model = job.model,
-                 .plan = current.plan,
-                 .dtype = job.dtype,
-                 .optimizer = job.config.optimizer,
-                 .gradients = current.gradients},
+          priced(make_priced_plan(job, current)),
           costs(priced, machine),
           bytes({job, current}, job.config.optimizer, current.gradients,
                 static_cast<int>(job.memory_limits.size()), job.config.run.checkpoint_every > 0),

@@ -18,14 +18,12 @@ namespace trireme::policy {
 struct PassBytes {
     std::size_t stash = 0;
     std::array<std::size_t, 4> workspaces = {};  // by schedule::Op: forward and the backward passes
-
-    friend bool operator==(const PassBytes&, const PassBytes&) = default;
 };
 
 // One way to execute the passes of a micro-batch in a stage.
 struct PassOption {
     std::vector<plan::Recompute> levels;  // per block of the stage
-    // What the passes take longer than with the first option.
+    // The time by which the passes take longer than with the first option.
     schedule::StageCost extra{.forward = 0, .backward_input = 0, .backward_weight = 0};
     std::vector<PassBytes> bytes;  // per rank of the team
 };

@@ -19,6 +19,8 @@
 
 namespace trireme::setup {
 
+struct PlanState;
+
 // A plan, and the properties of its run on which the costs of its steps depend.
 struct PricedPlan {
     const model::ModelConfig& model;
@@ -29,6 +31,9 @@ struct PricedPlan {
     // Per stage: true if its backward passes are split. If empty, the programs of `plan` determine this.
     std::vector<bool> splits_backward = {};
 };
+
+// Returns the current plan of a job with references to the members of `job` and `current`.
+PricedPlan make_priced_plan(const Job& job, const PlanState& current);
 
 // Without profiles of layers, the cost of a pass is the sum of its kernels. With profiles, this sum is scaled
 // such that the whole layers of a stage have their measured cost for the measured micro-batch. The costs for

@@ -11,8 +11,8 @@ namespace trireme::setup {
 
 // The memory of one step. The bytes are those of the rank that would exceed its limit the most.
 struct StepFit {
-    std::vector<plan::MicrobatchLevels> levels =
-        {};  // per micro-batch; empty if no rank would exceed its limit
+    // Per micro-batch; empty if no rank would exceed its limit.
+    std::vector<plan::MicrobatchLevels> levels = {};
     std::size_t predicted_bytes = 0;
     std::size_t deficit_bytes = 0;     // excess over the limit with the recomputation of the plan
     std::size_t recomputed_bytes = 0;  // by which `levels` lower the need

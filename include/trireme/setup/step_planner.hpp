@@ -21,7 +21,7 @@ struct PlannedStep {
     StepSize size = {};
     std::vector<plan::Microbatch> microbatches;
     StepFit fit = {};  // only with --elastic length
-    // Of `microbatches` and `fit.levels`, below 2^53, so that a double holds the hash exactly.
+    // The hash of `microbatches` and `fit.levels`, below 2^53, so that a double holds it exactly.
     std::uint64_t hash = 0;
 
     std::size_t count_filled() const;  // number of micro-batches with samples

@@ -5,6 +5,7 @@
 
 #include "trireme/model/model.hpp"
 #include "trireme/optim/optimizer.hpp"
+#include "trireme/setup/setup.hpp"
 
 namespace trireme::setup {
 namespace {
@@ -18,6 +19,14 @@ void add_passes(const schedule::StageCost& extra, schedule::StageCost& cost) {
 }
 
 }  // namespace
+
+PricedPlan make_priced_plan(const Job& job, const PlanState& current) {
+    return {.model = job.model,
+            .plan = current.plan,
+            .dtype = job.dtype,
+            .optimizer = job.config.optimizer,
+            .gradients = current.gradients};
+}
 
 std::vector<bool> find_empty_microbatches(const std::vector<plan::MicrobatchShape>& microbatches) {
     std::vector<bool> are_empty;

@@ -17,11 +17,7 @@ struct StepPredictor::State {
           current(std::move(plan_state)),
           planner(job, current),
           machine(choose_machine(job, ranks, flops)),
-          priced{.model = job.model,
-                 .plan = current.plan,
-                 .dtype = job.dtype,
-                 .optimizer = job.config.optimizer,
-                 .gradients = current.gradients},
+          priced(make_priced_plan(job, current)),
           costs(priced, machine),
           bytes({job, current}, job.config.optimizer, current.gradients, ranks,
                 job.config.run.checkpoint_every > 0) {}
