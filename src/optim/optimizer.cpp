@@ -181,19 +181,25 @@ std::size_t count_norm_scratch_bytes(std::size_t shards) { return shards * byte_
 
 Optimizer::Optimizer(const OptimizerConfig& config, const std::vector<model::ParameterSpec>& specs,
                      std::vector<ParameterShard> shards, device::DType value_type,
-                     device::MemorySpace memory_space, bool has_backup)
+                     device::MemorySpace memory_space, bool has_backup, device::BufferPart state_memory)
     : config_(config),
       specs_(specs),
       shards_(std::move(shards)),
       has_master_weights_(has_master_weights(value_type)) {
     const std::vector<model::ParameterSpec> shard_specs = make_shard_specs(shards_, specs_);
     const std::size_t state_count = count_state_values(config, value_type);
-    for (std::size_t k = 0; k < state_count; ++k)
-        state_.emplace_back(shard_specs, accumulator_type(value_type), memory_space);
+    const device::DType state_type = accumulator_type(value_type);
+    for (std::size_t k = 0; k < state_count; ++k) {
+        if (state_memory.buffer) {
+            state_.emplace_back(shard_specs, state_type, state_memory);
+            state_memory.offset += state_.back().bytes();
+        } else {
+            state_.emplace_back(shard_specs, state_type, memory_space);
+        }
+    }
     if (!has_backup) return;
     backup_.emplace_back(shard_specs, value_type, memory_space);
-    for (std::size_t k = 0; k < state_count; ++k)
-        backup_.emplace_back(shard_specs, accumulator_type(value_type), memory_space);
+    for (std::size_t k = 0; k < state_count; ++k) backup_.emplace_back(shard_specs, state_type, memory_space);
 }
 
 void Optimizer::initialize_master_weights(device::Stream& stream, std::size_t parameter,

@@ -13,9 +13,9 @@ constexpr std::size_t known_schema = 1;
 constexpr std::size_t max_devices = std::size_t{1} << 20;  // equals the limit on the ranks of a grid
 constexpr std::array<const char*, 5> dtypes{"f32", "f64", "bf16", "f16", "tf32"};  // keys of "flops"
 // The values whose sources a file may cite: those of a group of nodes, and those of the network between nodes.
-constexpr std::array<const char*, 8> group_figures{
-    "device.flops",  "device.bandwidth", "device.memory", "device.launch",
-    "device.clocks", "devices_per_node", "nodes",         "inside"};
+constexpr std::array<const char*, 9> group_figures{"device.flops",  "device.bandwidth", "device.memory",
+                                                   "device.launch", "device.clocks",    "devices_per_node",
+                                                   "nodes",         "inside",           "host"};
 constexpr std::array<const char*, 2> network_figures{"between", "fat_tree"};
 
 // Throws ConfigError unless `node` is an object whose keys are all in `keys`. No key is required.
@@ -118,13 +118,18 @@ NodeGroup parse_group(const JsonNode& node) {
         group.inside = parse_link(inside);
         group.receivers_copy_messages = inside.has("carrier") && is_cores_carrier(inside.at("carrier"));
     }
+    if (node.has("host")) {
+        const std::array<std::string, 2> needed{"latency", "bandwidth"};
+        node.at("host").require_keys(needed);
+        group.host = parse_link(node.at("host"));
+    }
     return group;
 }
 
 std::vector<NodeGroup> parse_groups(const JsonNode& root) {
     if (!root.has("groups")) return {parse_group(root)};
     const std::array<std::string, 3> needed{"device", "devices_per_node", "nodes"};
-    const std::array<std::string, 2> optional{"inside", "sources"};
+    const std::array<std::string, 3> optional{"inside", "host", "sources"};
     std::vector<NodeGroup> groups;
     for (const JsonNode& node : root.at("groups").items()) {
         node.require_keys(needed, optional);
@@ -204,7 +209,8 @@ void check_schema(const JsonNode& root) {
         if (!has_groups) needed.push_back(key);
         if (has_groups && root.has(key)) root.at(key).refuse("omitted here, because each group has its own");
     }
-    has_groups ? needed.push_back("groups") : optional.push_back("inside");
+    if (has_groups) needed.push_back("groups");
+    if (!has_groups) optional.insert(optional.end(), {"inside", "host"});
     root.require_keys(needed, optional);
 }
 

@@ -40,7 +40,8 @@ ParameterUpdates::ParameterUpdates(const setup::Job& job, const setup::PlanState
     const std::vector<optim::ParameterShard>& own_shards = exchanges_.front().own_shards();
     optimizer_.emplace(job.config.optimizer, parameters.specs(),
                        setup::list_updated_shards({job, current}, exchanges_.front(), parameters.specs()),
-                       job.dtype, job.memory_space, current.plan.training.shape.has_speculative_updates);
+                       job.dtype, job.memory_space, current.plan.training.shape.has_speculative_updates,
+                       model_.stages().buffers().state_memory());
     scratch_.emplace(
         "norm",
         job.memory_space == device::MemorySpace::ghost ? 0 : optim::count_norm_scratch_bytes(own_shards.size()),
@@ -98,6 +99,7 @@ void ParameterUpdates::update(int step_index) {
     charge_sums(stream_, sum_bytes_);
     post_norms();
     finish_moments();
+    model_.stages().buffers().return_state();
     const bool is_speculative = current_.plan.training.shape.has_speculative_updates && may_speculate_;
     if (is_speculative) {
         optimizer_->save_backup(stream_, model_.stages().parameters().values());

@@ -64,6 +64,7 @@ public:
 
     // Sets a function that is called before each update.
     void set_before_update_callback(std::function<void()> call) { before_update_ = std::move(call); }
+    void call_before_update() { before_update_(); }
     // Sets the pruned channels, whose weights get no weight decay.
     void exempt_from_decay(optim::SkippedChannelMap pruned) { undecayed_channels_ = std::move(pruned); }
     // Hands over a move of moments from other ranks. The next update waits until the move is complete.

@@ -35,7 +35,8 @@ RankModel::RankModel(const setup::Job& job, const setup::PlanState& current, int
     : job_(job), current_(current), rank_(rank), groups_(std::move(groups)) {
     stage::LocalWork work = setup::make_local_work({job, current}, rank_);
     if (work.team < 0) return;
-    if (job.memory_space != device::MemorySpace::ghost) setup::limit_step_memory({job, current}, work);
+    if (job.memory_space != device::MemorySpace::ghost || !current.step_limits.empty())
+        setup::limit_step_memory({job, current}, work);
     held_batches_ = setup::count_held_batches({job, current}, work.team);
     stages_ = std::make_unique<stage::LocalStages>(work, groups_.tensor.get(), job.memory_space);
     training_ = make_engine(current.plan.training, trace);
@@ -183,14 +184,12 @@ void RankModel::begin(device::Stream& stream, const plan::ProvedPrograms& progra
 // Allocates memory in advance, because an allocation in the middle of a step would stall a GPU.
 void RankModel::reserve_memory(device::Stream& stream) {
     if (job_.memory_space == device::MemorySpace::ghost) return;
-    stages_->reserve_memory();
+    stages_->buffers().reserve();
     get_uploader(stream);
 }
 
-void RankModel::add_step(const std::deque<BatchView>& microbatches, double loss_scale,
-                         std::vector<plan::MicrobatchLevels> levels) {
+void RankModel::add_step(const std::deque<BatchView>& microbatches, stage::StepWork work) {
     if (is_idle()) return;
-    stage::StepWork work{.batches = {}, .loss_scale = loss_scale, .levels = std::move(levels)};
     for (const BatchView& view : microbatches) work.batches.push_back(&view.tokens());
     stages_->add_step(std::move(work));
 }
@@ -218,7 +217,9 @@ StepResult RankModel::execute_step(int step) {
 }
 
 void RankModel::finish() {
-    if (!is_idle()) engine().finish(*stages_);
+    if (is_idle()) return;
+    engine().finish(*stages_);
+    stages_->buffers().return_state();
 }
 
 StepResult RankModel::execute(device::Stream& stream, const plan::ProvedPrograms& programs,
@@ -226,7 +227,7 @@ StepResult RankModel::execute(device::Stream& stream, const plan::ProvedPrograms
     std::deque<BatchView> views;
     for (const data::Batch& batch : batches) views.emplace_back(batch, get_uploader(stream));
     begin(stream, programs, {});
-    add_step(views, 1);
+    add_step(views, {});
     begin_steps();
     StepResult result = execute_step(0);
     finish();

@@ -12,6 +12,7 @@
 #include "trireme/device/gpu_times.hpp"
 #include "trireme/device/machine.hpp"
 #include "trireme/rank/evaluate_samples.hpp"
+#include "trireme/rank/offload_stores.hpp"
 #include "trireme/setup/node_share.hpp"
 #include "trireme/setup/step_shapes.hpp"
 
@@ -22,7 +23,7 @@ struct RankTrainer::StepInFlight {
     records::StepOutcome outcome;
     std::vector<data::Batch> batches;  // one per micro-batch; empty in a ghost run
     std::deque<BatchView> views;       // one per micro-batch; may refer to `batches`
-    std::vector<plan::MicrobatchLevels> levels;
+    stage::StepWork work;              // without batches
 };
 
 namespace {
@@ -44,16 +45,6 @@ private:
     ParameterUpdates& updates_;
     kernels::ValueCheck& check_;
 };
-
-// Returns the bytes of the moments in `views`. Moments have the same type, so also the same size, in memory and
-// in a checkpoint.
-std::size_t count_moment_bytes(const std::vector<checkpoint::StateView>& views) {
-    std::size_t bytes = 0;
-    for (const checkpoint::StateView& view : views)
-        if (view.field != checkpoint::StateField::value)
-            bytes += view.box.size() * byte_size(view.memory.dtype);
-    return bytes;
-}
 
 }  // namespace
 
@@ -83,6 +74,11 @@ std::size_t RankTrainer::update_count() const {
 
 void RankTrainer::set_before_update_callback(std::function<void()> call) {
     updates_->set_before_update_callback(std::move(call));
+}
+
+void RankTrainer::reserve_offload_memory(const std::filesystem::path& folder) {
+    if (!model_.is_idle())
+        offload_store_ = make_offload_store(job_, model_.rank(), stream_, folder, model_.stages().buffers());
 }
 
 void RankTrainer::await_moments(std::unique_ptr<OptimizerStateMove> moments) {
@@ -125,7 +121,8 @@ void RankTrainer::add_step(std::size_t step) {
     const StepInFlight& added =
         *unsettled_steps_.emplace_back(is_prepared ? std::move(next_step_) : prepare_step(step));
     updates_->add_step(added.outcome.learning_rate);
-    model_.add_step(added.views, 1 / static_cast<double>(added.outcome.size.targets), added.levels);
+    if (added.work.offloads_state) updates_->call_before_update();
+    model_.add_step(added.views, added.work);
 }
 
 // Prepares the first step that has not been added, while the GPU executes the current step.
@@ -145,7 +142,9 @@ std::unique_ptr<RankTrainer::StepInFlight> RankTrainer::prepare_step(std::size_t
     outcome.learning_rate = compute_learning_rate(job_.config.optimizer, step, job_.steps);
     outcome.size = planned.size;
     outcome.microbatches = planned.count_filled();
-    step_in_flight->levels = planned.fit.levels;
+    step_in_flight->work = {.loss_scale = 1 / static_cast<double>(planned.size.targets),
+                            .levels = planned.fit.levels,
+                            .offloads_state = planned.fit.offloads_state};
     add_batches(*step_in_flight, planned.microbatches);
     return step_in_flight;
 }
@@ -298,7 +297,7 @@ std::optional<NonFiniteFinding> RankTrainer::repeat_with_checks(std::size_t step
                  {.dropout_key = RandomKey{job_.config.run.seed}.then("dropout"),
                   .label_smoothing = job_.config.task.label_smoothing,
                   .events = &gradient_check});
-    model_.add_step(repeated->views, 1 / static_cast<double>(repeated->outcome.size.targets), repeated->levels);
+    model_.add_step(repeated->views, repeated->work);
     model_.begin_steps();
     model_.execute_step(0);
     model_.finish();
@@ -394,6 +393,7 @@ StateDestination RankTrainer::state_destination() {
 }
 
 records::Evaluation RankTrainer::evaluate(comm::Communicator& control) {
+    if (offload_store_) updates_->call_before_update();  // the evaluation may offload optimizer state
     return evaluate_samples(model_, stream_, job_, current_, control);
 }
 

@@ -39,6 +39,14 @@ std::vector<checkpoint::StateView> make_state_views(const stage::LocalParameters
     return views;
 }
 
+std::size_t count_moment_bytes(const std::vector<checkpoint::StateView>& views) {
+    std::size_t bytes = 0;
+    for (const checkpoint::StateView& view : views)
+        if (view.field != checkpoint::StateField::value)
+            bytes += view.box.size() * byte_size(view.memory.dtype);
+    return bytes;
+}
+
 void restore_optimizer(const checkpoint::StoredModel& stored, const std::vector<model::ParameterSpec>& specs,
                        optim::Optimizer& optimizer, int threads) {
     std::vector<checkpoint::StateView> views;

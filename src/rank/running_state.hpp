@@ -16,6 +16,10 @@ namespace trireme::rank {
 std::vector<checkpoint::StateView> make_state_views(const stage::LocalParameters& parameters,
                                                     const optim::Optimizer& optimizer);
 
+// Returns the bytes of the moments in `views`. Moments have the same type, so also the same size, in memory and
+// in a checkpoint.
+std::size_t count_moment_bytes(const std::vector<checkpoint::StateView>& views);
+
 // Reads the rank's moments and the number of updates from a checkpoint, but not the master weights, which
 // RankModel::fill() initializes. `specs` are the rank's parameters; `threads` is the number of reading threads.
 // The run that wrote the checkpoint may have had another layout. Throws ConfigError if a part of the checkpoint

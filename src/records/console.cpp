@@ -13,6 +13,7 @@
 #include "trireme/layout/layout.hpp"
 #include "trireme/plan/decision.hpp"
 #include "trireme/setup/batch_advice.hpp"
+#include "trireme/setup/elastic_memory.hpp"
 #include "trireme/setup/slow_ranks.hpp"
 
 namespace trireme::records {
@@ -217,6 +218,8 @@ void Console::print_header(const Manifest& manifest, const plan::Plan& plan, con
     if (!manifest.kernel_times.empty())
         out_ << "kernels   times as measured, " << manifest.kernel_times << '\n';
     out_ << describe_cores(manifest) << describe_memory(memory);
+    const std::string elastic = setup::describe_elastic(job_);
+    if (!elastic.empty()) out_ << "elastic   " << elastic << '\n';
     if (!manifest.slow.empty()) out_ << "slow      on purpose: " << setup::describe(manifest.slow) << '\n';
     if (!run_dir.empty()) out_ << "run       " << run_dir << '\n';
     flush();

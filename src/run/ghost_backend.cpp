@@ -197,6 +197,7 @@ private:
         trainer_.emplace(job(), current(),
                          rank::TrainingRank{.rank = rank, .stream = std::move(stream), .trace = trace_},
                          make_ghost_groups());
+        trainer_->reserve_offload_memory();
         if (setup::charges_passes(job().config, session_.size()))
             trainer_->charge_passes_as_whole(world_->pass_times);
         // The first replica of each stage measures the shared times for all replicas.

@@ -141,7 +141,7 @@ public:
         running_plan_.save = [this, step] { return saving_->save_at_once(step, make_run_state(step)); };
         const records::PlanChange change = carry_out_transition(transition, running_plan_);
         saving_->change_parts(list_parts(context_.current.gradients, resources_.session.size()));
-        wait_for_copy_before_updates();
+        complete_trainer();
         return change;
     }
 
@@ -261,7 +261,8 @@ private:
             archive::remove_partial_entries(folder);
         }
         plan.checkpoints = all_gather(resources_.control, folder).front();
-        resources_.continuation.set_checkpoint(plan.checkpoints.parent_path(), job_.kept_steps.value_or(0));
+        run_directory_ = plan.checkpoints.parent_path();
+        resources_.continuation.set_checkpoint(run_directory_, job_.kept_steps.value_or(0));
         plan.run_id = all_gather(resources_.control, archive::make_random_digits()).front();
         const device::WaitPolicy wait_policy = resources_.watchdog.wait_policy();
         saving_.emplace(std::move(plan), resources_.session.make_group_of_all_ranks("saving", wait_policy),
@@ -269,12 +270,13 @@ private:
                             if (observer != nullptr) observer->on_poll(0);
                         });
         saving_->set_trace(running_plan_.trace);
-        wait_for_copy_before_updates();
+        complete_trainer();
     }
 
-    // Called for each new trainer.
-    void wait_for_copy_before_updates() {
+    // Collective. Called for each new trainer.
+    void complete_trainer() {
         trainer_->set_before_update_callback([this] { saving_->wait_for_copy(); });
+        run_or_fail_together(resources_.control, [&] { trainer_->reserve_offload_memory(run_directory_); });
     }
 
     RunState make_run_state(std::size_t step) {
@@ -301,8 +303,9 @@ private:
     adapt::ChangeMemory max_bytes_;  // predicted peak of this rank and its node, over all known plans
     RunContext context_;
     const setup::Job& job_ = context_.job;
-    setup::RankMemory max_memory_ = {};   // predicted for the rank that needs most under the first plan
-    std::size_t initial_peak_bytes_ = 0;  // peak memory just before the first trainer was made
+    setup::RankMemory max_memory_ = {};    // predicted for the rank that needs most under the first plan
+    std::size_t initial_peak_bytes_ = 0;   // peak memory just before the first trainer was made
+    std::filesystem::path run_directory_;  // set by prepare_saving()
     std::optional<rank::RankTrainer> trainer_;
     std::unique_ptr<comm::Communicator> mover_ =
         resources_.session.make_group_of_all_ranks("mover", resources_.watchdog.wait_policy());

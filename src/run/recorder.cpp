@@ -96,6 +96,7 @@ void Recorder::add_predictions(records::StepOutcome& outcome) {
     if (!setup::is_elastic(job_.config)) return;
     outcome.deficit_bytes = memory.deficit_bytes;
     outcome.recomputed_bytes = memory.recomputed_bytes;
+    outcome.offloaded_bytes = memory.offloaded_bytes;
 }
 
 void Recorder::record_step(records::StepOutcome outcome, const std::vector<policy::SlownessChange>& changes) {

@@ -40,6 +40,12 @@ std::string describe_longest_sample(const Job& job) {
                format_with_commas(longest.length), " tokens");
 }
 
+// Returns, for example, "recomputation and offload".
+std::string list_means(const Job& job) {
+    if (!explain_no_offload(job).empty()) return "recomputation";
+    return may_recompute(job.config.policy) ? "recomputation and offload" : "offload";
+}
+
 }  // namespace
 
 std::vector<std::size_t> find_memory_limits(const config::RunConfig& config,
@@ -74,31 +80,79 @@ void check_elastic(const config::RunConfig& config, const model::ModelConfig& mo
                               "--schedule"));
 }
 
+bool may_recompute(const config::PolicyConfig& policy) {
+    return policy.elastic_means.empty() ||
+           std::ranges::find(policy.elastic_means, config::ElasticMeans::recompute) !=
+               policy.elastic_means.end();
+}
+
+std::string explain_no_offload(const Job& job) {
+    const std::vector<config::ElasticMeans>& means = job.config.policy.elastic_means;
+    const bool is_demanded = std::ranges::find(means, config::ElasticMeans::offload) != means.end();
+    if (!means.empty() && !is_demanded) return "--elastic-means leaves it out";
+    std::string reason;
+    const auto has_no_link = [](const SimulatedDevice& device) { return !device.host; };
+    if (optim::count_state_values(job.config.optimizer, job.dtype) == 0) {
+        reason = "the optimizer keeps no state";
+    } else if (job.devices && std::ranges::any_of(job.devices->kinds, has_no_link)) {
+        reason = cat("the cluster ", job.devices->cluster, " has no \"host\" link");
+    } else if (job.config.policy.move == config::MoveMethod::overlap) {
+        reason = "--move overlap moves the state during a step";
+    }
+    if (is_demanded && !reason.empty())
+        throw ConfigError(cat("--elastic-means offload has nothing to work with, because ", reason));
+    return reason;
+}
+
+layout::Link find_host_link(const Job& job, int rank) {
+    if (job.devices) return *job.devices->find_device(rank).host;
+    constexpr layout::Link typical_gpu{.latency = 1e-5, .bandwidth = 12e9};  // PCI Express 3.0 x16
+    constexpr layout::Link typical_disk{.latency = 1e-4, .bandwidth = 1e9};
+    return job.memory_space == device::MemorySpace::gpu ? typical_gpu : typical_disk;
+}
+
+std::string describe_elastic(const Job& job) {
+    if (job.memory_limits.empty()) return "";
+    const auto [least, most] = std::ranges::minmax(job.memory_limits);
+    const std::string no_offload = explain_no_offload(job);
+    return cat("each step fits into ", format_bytes(least), least < most ? cat(" to ", format_bytes(most)) : "",
+               " per rank by ", list_means(job),
+               no_offload.empty() ? "" : cat("; no offload, because ", no_offload));
+}
+
 std::string explain_lack_for_largest_microbatches(const Job& job, const PlanState& state) {
     const std::size_t ranks = job.memory_limits.size();
     const stage::GradientPlan gradients = make_gradient_plan({job, state}, job.buckets);
     std::vector<std::size_t> least(ranks);  // 0 on idle ranks
     std::vector<std::size_t> min_excess(state.plan.teams.size(), std::numeric_limits<std::size_t>::max());
     std::vector<std::size_t> constant(ranks);
+    const bool may_offload = explain_no_offload(job).empty();
     for (const plan::Recompute level :
          {plan::Recompute::none, plan::Recompute::selective, plan::Recompute::full}) {
+        if (level != plan::Recompute::none && !may_recompute(job.config.policy)) continue;
         const std::vector<RankMemory> memories =
             predict_memory(job, state, raise_recomputation(state.plan, level), gradients);
+        // Offload lowers the need for the buffers of a step, but not below 0.
+        const auto compute_need = [&](std::size_t rank) {
+            const RankMemory& memory = memories[rank];
+            return memory.total() - (may_offload ? std::min(memory.offloadable, memory.step_buffers) : 0);
+        };
         // All ranks of a team have the same recomputation.
         for (std::size_t t = 0; t < state.plan.teams.size(); ++t) {
             std::size_t lack = 0;
             for (const int rank : state.plan.teams[t].ranks) {
                 const auto r = static_cast<std::size_t>(rank);
-                const std::size_t bytes = memories[r].total();
-                constant[r] = bytes - memories[r].step_buffers;
+                const std::size_t bytes = compute_need(r);
+                constant[r] = memories[r].total() - memories[r].step_buffers;
                 lack = std::max(lack, bytes - std::min(bytes, job.memory_limits[r]));
             }
             if (lack >= min_excess[t]) continue;
             min_excess[t] = lack;
             for (const int rank : state.plan.teams[t].ranks)
-                least[static_cast<std::size_t>(rank)] = memories[static_cast<std::size_t>(rank)].total();
+                least[static_cast<std::size_t>(rank)] = compute_need(static_cast<std::size_t>(rank));
         }
     }
+    for (std::size_t rank = 0; rank < ranks; ++rank) least[rank] = std::max(least[rank], constant[rank]);
     std::size_t worst = 0;  // the rank with the largest lack
     const auto compute_lack = [&](std::size_t rank) {
         return least[rank] - std::min(least[rank], job.memory_limits[rank]);
@@ -112,20 +166,23 @@ std::string explain_lack_for_largest_microbatches(const Job& job, const PlanStat
                    " bytes for parameters, gradients and optimizer state alone, but its memory limit is ",
                    format_with_commas(limit), " bytes; use more stages or replicas, or raise --memory-limit");
     return cat("rank ", worst, " needs ", format_with_commas(least[worst]), " bytes for micro-batches of ",
-               format_with_commas(state.largest_microbatches.front().rows),
-               " tokens, even with all possible recomputation, but its memory limit is ",
-               format_with_commas(limit), " bytes", describe_longest_sample(job),
-               "; raise --memory-limit or --microbatches");
+               format_with_commas(state.largest_microbatches.front().rows), " tokens, even with all possible ",
+               list_means(job), ", but its memory limit is ", format_with_commas(limit), " bytes",
+               describe_longest_sample(job), "; raise --memory-limit or --microbatches");
 }
 
 void limit_steps(const Job& job, PlanState& state) {
-    state.max_step_bytes.clear();
+    state.step_limits.clear();
     if (job.memory_limits.empty()) return;
     const std::vector<RankMemory> memories = predict_memory(job, state, state.plan, state.gradients);
+    const bool may_offload = explain_no_offload(job).empty();
     for (std::size_t rank = 0; rank < memories.size(); ++rank) {
         const std::size_t constant = memories[rank].total() - memories[rank].step_buffers;
         const std::size_t limit = job.memory_limits[rank];
-        state.max_step_bytes.push_back(limit - std::min(limit, constant));
+        // Buffers occupy whole cache lines.
+        const std::size_t bytes = (limit - std::min(limit, constant)) / cache_line_bytes * cache_line_bytes;
+        state.step_limits.push_back(
+            {.bytes = bytes, .offloadable_bytes = may_offload ? memories[rank].offloadable : 0});
     }
 }
 

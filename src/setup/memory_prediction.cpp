@@ -101,29 +101,36 @@ public:
     OptimizerMemory(const SizedPlan& sized_plan, const optim::OptimizerConfig& optimizer)
         : sized_plan_(sized_plan), optimizer_(optimizer) {}
 
-    // Returns the bytes of all shards of a rank. `elements_per_shard` has their numbers of elements.
-    std::size_t compute_bytes(const std::vector<std::size_t>& elements_per_shard) {
-        std::size_t total_bytes = 0;
-        for (const std::size_t elements : elements_per_shard) total_bytes += compute_shard_bytes(elements);
-        return total_bytes;
+    // Adds the bytes of all shards of a rank to `memory`. `elements_per_shard` has their numbers of elements.
+    void add_bytes(const std::vector<std::size_t>& elements_per_shard, RankMemory& memory) {
+        for (const std::size_t elements : elements_per_shard) {
+            const ShardBytes& shard = compute_shard_bytes(elements);
+            memory.optimizer += shard.all;
+            memory.offloadable += shard.state;
+        }
     }
 
 private:
-    std::size_t compute_shard_bytes(std::size_t elements) {
+    struct ShardBytes {
+        std::size_t all = 0;    // of state and backup
+        std::size_t state = 0;  // of state
+    };
+
+    const ShardBytes& compute_shard_bytes(std::size_t elements) {
         const auto [at, is_new] = bytes_by_elements_.try_emplace(elements);
-        if (is_new) {
-            const std::vector<model::ParameterSpec> shard{{.name = "shard", .columns = elements}};
-            at->second = optim::Optimizer(optimizer_, shard, optim::make_whole_shards(shard), sized_plan_.dtype,
-                                          device::MemorySpace::ghost,
-                                          sized_plan_.plan.training.shape.has_speculative_updates)
-                             .bytes();
-        }
+        if (!is_new) return at->second;
+        const std::vector<model::ParameterSpec> shard{{.name = "shard", .columns = elements}};
+        const optim::Optimizer optimizer(optimizer_, shard, optim::make_whole_shards(shard), sized_plan_.dtype,
+                                         device::MemorySpace::ghost,
+                                         sized_plan_.plan.training.shape.has_speculative_updates);
+        at->second.all = optimizer.bytes();
+        for (const model::ParameterTensors& tensors : optimizer.state()) at->second.state += tensors.bytes();
         return at->second;
     }
 
     const SizedPlan& sized_plan_;
     const optim::OptimizerConfig& optimizer_;
-    std::unordered_map<std::size_t, std::size_t> bytes_by_elements_;
+    std::unordered_map<std::size_t, ShardBytes> bytes_by_elements_;
 };
 
 // Adds gradients, optimizer state and the buffers of gradient reductions to the memory of each rank. `sizes`
@@ -141,7 +148,7 @@ void add_training_memory(const SizedPlan& sized_plan, const optim::OptimizerConf
         const std::vector<std::size_t>& updated_shards =
             sized_plan.plan.shards_optimizer ? sizes[i].own_shards : parameter_sizes;
         memory.gradients = parameters.count_gradient_bytes();
-        memory.optimizer = optimizer_memory.compute_bytes(updated_shards);
+        optimizer_memory.add_bytes(updated_shards, memory);
         memory.workspace += optim::count_norm_scratch_bytes(sizes[i].own_shards.size());
         memory.workspace += initialization - std::min(initialization, memory.step_buffers);
         memory.messages += parameters.copy_counts().gradients * sizes[i].bytes;
@@ -179,11 +186,11 @@ std::size_t count_equal_bytes(const SizedPlan& sized_plan, const stage::LocalWor
     return std::max(training.count_bytes(), evaluation.count_bytes());
 }
 
-// Returns `bytes`, or less if SizedPlan::max_step_bytes of the rank is less.
+// Returns `bytes`, or less if SizedPlan::step_limits of the rank allows less.
 std::size_t limit_step_bytes(const SizedPlan& sized_plan, int rank, std::size_t bytes) {
-    return sized_plan.max_step_bytes.empty()
+    return sized_plan.step_limits.empty()
                ? bytes
-               : std::min(bytes, sized_plan.max_step_bytes[static_cast<std::size_t>(rank)]);
+               : std::min(bytes, sized_plan.step_limits[static_cast<std::size_t>(rank)].bytes);
 }
 
 // Returns the memory that is equal on all ranks of a class (see rank_classes.hpp), because it does not depend
@@ -266,7 +273,12 @@ void limit_step_memory(const SizedPlan& sized_plan, stage::LocalWork& work) {
     const plan::ProvedPrograms& programs = sized_plan.plan.training;
     const stage::EqualBuffers buffers =
         make_equal_buffers(programs, work, sized_plan.largest_microbatches.front());
-    work.max_step_bytes = limit_step_bytes(sized_plan, work.rank, count_equal_bytes(sized_plan, work, buffers));
+    const std::size_t equal_bytes = count_equal_bytes(sized_plan, work, buffers);
+    work.max_step_bytes = limit_step_bytes(sized_plan, work.rank, equal_bytes);
+    if (work.max_step_bytes < equal_bytes) {
+        work.offloadable_bytes = sized_plan.step_limits[static_cast<std::size_t>(work.rank)].offloadable_bytes;
+        work.max_step_bytes += work.offloadable_bytes;
+    }
     if (programs.have_common_buffers) work.equal_buffers = buffers;
 }
 

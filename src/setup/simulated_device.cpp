@@ -89,7 +89,8 @@ SimulatedDevices read_cluster_devices(const config::RunConfig& config, int ranks
         devices.kinds.push_back({.name = group.device.name,
                                  .rates = make_rates(group.device, config),
                                  .memory = group.device.memory,
-                                 .ranks = group_ranks});
+                                 .ranks = group_ranks,
+                                 .host = group.host});
         remaining_ranks -= group_ranks;
     }
     return devices;

@@ -55,7 +55,8 @@ StepBytes::StepBytes(const SizedPlan& sized_plan, const optim::OptimizerConfig& 
             team_memory.ranks.push_back({.rank = rank,
                                          .class_index = class_of_rank[static_cast<std::size_t>(rank)],
                                          .constant_bytes = memory.total() - memory.step_buffers,
-                                         .max_step_bytes = memory.step_buffers});
+                                         .max_step_bytes = memory.step_buffers,
+                                         .offloadable_bytes = memory.offloadable});
         }
     }
 }

@@ -111,11 +111,12 @@ std::vector<policy::PassOption> remove_inferior(std::vector<policy::PassOption> 
 }  // namespace
 
 StepFitter::StepFitter(const PricedPlan& priced, StepCostPredictor& costs, StepBytes& bytes,
-                       const std::vector<std::size_t>& limits)
+                       const std::vector<std::size_t>& limits, FitMeans means)
     : priced_(priced),
       costs_(costs),
       bytes_(bytes),
       limits_(limits),
+      means_(std::move(means)),
       clock_(priced.plan.training.phases(), priced.plan.training.shape) {}
 
 // Returns the useful combinations of levels of the stage's blocks. The first one is that of the plan.
@@ -138,7 +139,8 @@ std::vector<policy::PassOption> StepFitter::list_pass_options(const TeamMemory& 
             continue;
         }
         const std::vector<plan::Recompute> levels =
-            list_useful_levels(planner, kind_of_block[b], of_plan, shape, passes);
+            means_.may_recompute ? list_useful_levels(planner, kind_of_block[b], of_plan, shape, passes)
+                                 : std::vector<plan::Recompute>{of_plan};
         for (const plan::Recompute level : levels)
             extras[{kind_of_block[b], level}] =
                 round_to_nanoseconds(costs_.predict_extra(stage, microbatch, b, level, counts));
@@ -173,6 +175,7 @@ std::vector<policy::TeamOptions> StepFitter::list_options(
     for (const std::size_t t : teams) {
         const TeamMemory& team = bytes_.teams()[t];
         policy::TeamOptions& team_options = options.emplace_back();
+        team_options.team = team.team;
         team_options.uses =
             list_buffer_uses(team.program, team.team, shape, find_empty_microbatches(microbatches));
         for (schedule::BufferUse& use : team_options.uses) use.taker.microbatch %= shape.microbatches;
@@ -180,6 +183,12 @@ std::vector<policy::TeamOptions> StepFitter::list_options(
             const std::size_t limit = limits_[static_cast<std::size_t>(rank.rank)];
             team_options.max_bytes.push_back(
                 std::min(rank.max_step_bytes, limit - std::min(limit, rank.constant_bytes)));
+            if (!means_.offload_seconds_per_byte.empty()) {
+                team_options.offloadable_bytes.push_back(rank.offloadable_bytes);
+                team_options.offload_time_per_byte =
+                    std::max(team_options.offload_time_per_byte,
+                             1e9 * means_.offload_seconds_per_byte[static_cast<std::size_t>(rank.rank)]);
+            }
             std::vector<std::size_t>& row_bytes = team_options.row_bytes.emplace_back();
             for (const stage::BatchShape& batch : shapes)
                 row_bytes.push_back(bytes_.find_planner(rank.class_index).count_row_bytes(batch));
@@ -240,20 +249,32 @@ const StepFit& StepFitter::fit(const std::vector<plan::MicrobatchShape>& microba
         if (!choices) {
             throw ConfigError(cat("rank ", bytes_.teams()[fullest_team].ranks[fullest_rank].rank, " needs ",
                                   format_with_commas(need),
-                                  " bytes in a step, and recomputation cannot lower this to its limit of ",
+                                  " bytes in a step, and --elastic length cannot lower this to its limit of ",
                                   format_with_commas(limit), " bytes; raise --memory-limit"));
         }
         fit.levels.resize(microbatches.size());
         for (std::size_t t = 0; t < teams.size(); ++t) {
-            for (const auto& [key, option] : (*choices)[t]) {
+            for (const auto& [key, option] : choices->teams[t]) {
                 if (option == 0) continue;
                 plan::MicrobatchLevels& levels = fit.levels[static_cast<std::size_t>(key.second)];
                 levels.resize(priced_.plan.layout.stages.size());
                 levels[static_cast<std::size_t>(key.first)] = options[t].passes.at(key)[option].levels;
             }
         }
-        fit.predicted_bytes = bytes_.predict_bytes(microbatches, fit.levels)[fullest_team][fullest_rank];
-        fit.recomputed_bytes = need - std::min(need, fit.predicted_bytes);
+        const std::vector<std::vector<std::size_t>> fitted = bytes_.predict_bytes(microbatches, fit.levels);
+        // Returns the bytes of buffers in the place of optimizer state.
+        const auto count_offloaded = [&](std::size_t team, std::size_t rank) {
+            const TeamMemory::Rank& memory = bytes_.teams()[team].ranks[rank];
+            return fitted[team][rank] -
+                   std::min(fitted[team][rank], memory.constant_bytes + memory.max_step_bytes);
+        };
+        for (const std::size_t team : teams)
+            for (std::size_t rank = 0; rank < fitted[team].size(); ++rank)
+                fit.offloads_state = fit.offloads_state || count_offloaded(team, rank) > 0;
+        fit.offload_seconds = 1e-9 * choices->offload_wait;
+        fit.offloaded_bytes = count_offloaded(fullest_team, fullest_rank);
+        fit.recomputed_bytes = need - std::min(need, fitted[fullest_team][fullest_rank]);
+        fit.predicted_bytes = fitted[fullest_team][fullest_rank] - fit.offloaded_bytes;
     }
     known_step_ = microbatches;
     return known_fit_ = std::move(fit);

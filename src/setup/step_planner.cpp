@@ -5,6 +5,7 @@
 
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
+#include "trireme/setup/elastic_memory.hpp"
 #include "trireme/setup/machine.hpp"
 #include "trireme/setup/model_work.hpp"
 #include "trireme/setup/planning.hpp"
@@ -23,6 +24,7 @@ std::uint64_t compute_step_hash(const PlannedStep& step) {
         for (const plan::SampleVisit& visit : microbatch.samples)
             hash = hash.then(visit.epoch).then(visit.sample);
     }
+    hash = hash.then(step.fit.offloads_state ? 1 : 0);
     for (const plan::MicrobatchLevels& levels : step.fit.levels) {
         hash = hash.then(levels.size());
         for (const std::vector<plan::Recompute>& of_stage : levels)
@@ -145,7 +147,15 @@ struct StepPlanner::Memory {
           costs(priced, machine),
           bytes({job, current}, job.config.optimizer, current.gradients,
                 static_cast<int>(job.memory_limits.size()), job.config.run.checkpoint_every > 0),
-          fitter(priced, costs, bytes, job.memory_limits) {}
+          fitter(priced, costs, bytes, job.memory_limits, list_means(job)) {}
+
+    static FitMeans list_means(const Job& job) {
+        FitMeans means{.may_recompute = may_recompute(job.config.policy)};
+        if (!explain_no_offload(job).empty()) return means;
+        for (std::size_t rank = 0; rank < job.memory_limits.size(); ++rank)
+            means.offload_seconds_per_byte.push_back(1 / find_host_link(job, static_cast<int>(rank)).bandwidth);
+        return means;
+    }
 
     Machine machine;
     PricedPlan priced;

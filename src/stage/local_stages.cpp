@@ -101,7 +101,7 @@ void LocalStages::begin(device::Stream& stream, const Execution& execution) {
 }
 
 void LocalStages::add_step(StepWork work) {
-    buffers_.add_step(work.batches, work.levels);
+    buffers_.add_step(work);
     const int first_microbatch = steps_added_ * execution_->shape.microbatches;
     StepState& state = steps_.emplace(steps_added_++, StepState{.work = std::move(work)}).first->second;
     state.missing_uses = uses_per_parameter_;

@@ -57,9 +57,20 @@ TEST_F(Lengths, NeedAMemoryLimitThatEveryStepCanKeep) {
         " bytes for parameters, gradients and optimizer state alone, but its memory limit is 100,000 "
         "bytes");
     expect_refusal(elastic + "--memory-limit 500kB",
+                   ", even with all possible recomputation and offload, but its memory limit is");
+    expect_refusal(elastic + "--memory-limit 500kB --elastic-means recompute",
                    ", even with all possible recomputation, but its memory limit is");
     expect_refusal(elastic + "--memory-limit 1GB --tied off --schedule pipedream-2bw",
                    "with schedule pipedream-2bw the buffers of several steps are in use at once");
+}
+
+TEST_F(Lengths, NeedStateToOffload) {
+    expect_refusal(small_model("--elastic-means recompute "),
+                   "--elastic-means has no effect without steps that are fitted into memory; set --elastic "
+                   "length or drop --elastic-means");
+    expect_refusal(small_model("--elastic length --memory-limit 1GB --elastic-means offload --optimizer sgd "
+                               "--momentum 0 --pipe 2 --microbatches 6 "),
+                   "--elastic-means offload has nothing to work with, because the optimizer keeps no state");
 }
 
 }  // namespace

@@ -28,9 +28,9 @@ std::optional<double> parse_duration(std::string_view text);
 std::string format_duration(double seconds);
 
 // Memory is allocated in whole cache lines. Returns `bytes`, rounded up to a multiple of the size of a line.
+inline constexpr std::size_t cache_line_bytes = 64;
 constexpr std::size_t round_up_to_cache_lines(std::size_t bytes) {
-    constexpr std::size_t cache_line = 64;
-    return (bytes + cache_line - 1) / cache_line * cache_line;
+    return (bytes + cache_line_bytes - 1) / cache_line_bytes * cache_line_bytes;
 }
 
 // Returns the median of `values`. If the number of values is even, returns the larger of the two middle values.

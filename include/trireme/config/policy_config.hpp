@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "trireme/base/named_values.hpp"
 #include "trireme/layout/broadcast_tree.hpp"
@@ -62,12 +63,18 @@ struct ResizeConfig {
 
 // The part of a plan that may differ between steps, besides the micro-batches:
 //   off      nothing
-//   length   the recomputation of each micro-batch, which is chosen such that every step fits into memory
+//   length   the memory of a step, which is chosen such that every step fits into the memory limit
 enum class Elastic : std::uint8_t { off, length };
+
+// Means by which a step is fitted into memory.
+//   recompute   micro-batches recompute activations
+//   offload     optimizer state leaves the memory of the device during the step
+enum class ElasticMeans : std::uint8_t { recompute, offload };
 
 struct PolicyConfig {
     Elastic elastic = Elastic::off;
-    std::string decisions;  // path of a file of recorded decisions; may be empty
+    std::vector<ElasticMeans> elastic_means = {};  // empty: all means that the run supports
+    std::string decisions;                         // path of a file of recorded decisions; may be empty
     MoveMethod move = MoveMethod::stop;
     StragglerPolicy straggler = StragglerPolicy::off;
     ResizeConfig resize = {};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 
 #include "trireme/base/error.hpp"
@@ -30,6 +31,15 @@ private:
     std::byte* data_ = nullptr;
     std::size_t bytes_ = 0;
     MemorySpace memory_space_ = MemorySpace::host;
+};
+
+// A part of a buffer. The buffer lives as long as any of its parts.
+struct BufferPart {
+    std::shared_ptr<const Buffer> buffer = {};
+    std::size_t offset = 0;  // bytes
+    std::size_t bytes = 0;
+
+    std::byte* data() const { return buffer->data() + offset; }
 };
 
 // Thrown if an arena is asked for more memory than it has.

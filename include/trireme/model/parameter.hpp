@@ -43,19 +43,22 @@ ParameterSpec make_vector_spec(std::string name, std::size_t size, Init init);
 ParameterSpec make_matrix_spec(std::string name, std::size_t rows, std::size_t columns, double deviation);
 
 // One tensor per parameter, in the order of the specs: this rank's slice of the parameter. All tensors are in
-// one buffer, which is filled with zeros at first. The tensors are values, gradients or optimizer moments.
+// one block of memory, which is filled with zeros at first. The tensors are values, gradients or optimizer
+// moments.
 class ParameterTensors {
 public:
     ParameterTensors(const std::vector<ParameterSpec>& specs, device::DType dtype,
                      device::MemorySpace memory_space);
+    // Places the tensors at the begin of `memory`, which is large enough and filled with zeros.
+    ParameterTensors(const std::vector<ParameterSpec>& specs, device::DType dtype, device::BufferPart memory);
 
     const device::Tensor& operator[](std::size_t i) const { return tensors_[i]; }
-    // Returns the whole buffer as one vector, including the padding between tensors, which is zero.
+    // Returns the whole block as one vector, including the padding between tensors, which is zero.
     device::Tensor all() const;
-    std::size_t bytes() const { return buffer_.bytes(); }
+    std::size_t bytes() const { return memory_.bytes; }
 
 private:
-    device::Buffer buffer_;
+    device::BufferPart memory_;
     device::DType dtype_;
     std::vector<device::Tensor> tensors_;
 };

@@ -62,10 +62,10 @@ class Optimizer {
 public:
     // Makes an optimizer that updates `shards` and keeps state only for these shards. `value_type` is the type
     // of the parameter values. With `has_backup`, also allocates memory for a copy of the state and of the
-    // values.
+    // values. The state is placed at the begin of `state_memory`, which is filled with zeros, if it is set.
     Optimizer(const OptimizerConfig& config, const std::vector<model::ParameterSpec>& specs,
               std::vector<ParameterShard> shards, device::DType value_type, device::MemorySpace memory_space,
-              bool has_backup = false);
+              bool has_backup = false, device::BufferPart state_memory = {});
 
     // Updates the shards once, with learning rate `rate` and with the gradients multiplied by `gradient_scale`.
     // Weight decay is not applied to the channels in `skipped` (may be null). The moments of these channels

@@ -12,9 +12,12 @@
 // "inside" is the link between the devices of a node, and may be omitted if each node has one device. "between"
 // is the link between nodes, and may be omitted if there is one node. "clocks" and "sources" are optional. If
 // nodes differ, "groups" is a list of objects, each with its own "device", "devices_per_node", "nodes",
-// "inside" and "sources". The top-level object then has none of these keys except "sources". Three more
+// "inside", "host" and "sources". The top-level object then has none of these keys except "sources". Four more
 // optional keys describe the links, here with example values:
 //
+//   "host": {"latency": 1e-5, "bandwidth": 25e9}
+//                                beside "inside": the link between each device and the memory of its host, in
+//                                each direction. Optimizer state can be offloaded only over such a link
 //   "carrier": "cores"           in "inside": the receiving rank copies each message and computes nothing
 //                                meanwhile. Ranks that share memory work in this way. With "adapters", the
 //                                default, messages do not disturb computation
@@ -71,7 +74,8 @@ struct NodeGroup {
     // Link between two devices of a node; empty if the file has none. Each device has this bandwidth for
     // sending, and the same bandwidth for receiving.
     std::optional<layout::Link> inside = {};
-    bool receivers_copy_messages = false;  // "carrier" is "cores"
+    bool receivers_copy_messages = false;   // "carrier" is "cores"
+    std::optional<layout::Link> host = {};  // link between a device and its host; empty if the file has none
 
     std::size_t count_devices() const { return devices_per_node * nodes; }
 };

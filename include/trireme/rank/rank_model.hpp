@@ -73,13 +73,13 @@ public:
     // Adds the next step. `microbatches`, one entry per micro-batch, must stay valid until execute_step() of
     // this step returns. Entries that this rank does not execute are not read. Steps 0 to look_ahead of the
     // programs are added before begin_steps(), and step t + look_ahead, if any, before execute_step(t).
-    void add_step(const std::deque<BatchView>& microbatches, double loss_scale,
-                  std::vector<plan::MicrobatchLevels> levels = {});
+    // `work` has all but the batches.
+    void add_step(const std::deque<BatchView>& microbatches, stage::StepWork work);
     // Executes the prologue of the programs. Collective over the team; exchanges messages with other stages.
     void begin_steps();
     // Executes step `step`; steps are executed in order. Communicates as begin_steps() does.
     StepResult execute_step(int step);
-    void finish();  // waits until no message is in flight
+    void finish();  // waits until no message is in flight, and all offloaded state has returned
     // Runs an execution of one step from begin() to finish(). `batches` has one batch per micro-batch.
     StepResult execute(device::Stream& stream, const plan::ProvedPrograms& programs,
                        const std::vector<data::Batch>& batches);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,7 +13,6 @@
 #include "trireme/comm/step_gather.hpp"
 #include "trireme/device/trace.hpp"
 #include "trireme/layout/links.hpp"
-#include "trireme/optim/optimizer.hpp"
 #include "trireme/rank/non_finite.hpp"
 #include "trireme/rank/rank_model.hpp"
 #include "trireme/rank/state_moves.hpp"
@@ -50,8 +50,10 @@ public:
     std::size_t update_count() const;  // number of updates done; 0 on an idle rank
     // Returns the state from which this rank chooses the channels to prune; empty if it may not prune channels.
     std::optional<model::ResizingState> resizing_state();
-    // Sets a function that is called just before each update of parameters and optimizer state.
+    // Sets a function that is called just before parameters or optimizer state are overwritten.
     void set_before_update_callback(std::function<void()> call);
+    // Reserves the memory to which optimizer state is offloaded. On a CPU, it is a file in `folder`.
+    void reserve_offload_memory(const std::filesystem::path& folder = {});
 
     // Collective over all ranks. Begins the segment of steps `first` (from 0) to `end` - 1. No micro-batch is
     // in flight before or after a segment.
@@ -94,12 +96,9 @@ public:
     // the move is complete.
     void await_moments(std::unique_ptr<OptimizerStateMove> moments);
 
-    // Only for ghost runs. From now on, the time of a forward or backward pass is charged at once, without
-    // executing the kernels, if the time of an equal pass is known. The times of equal passes come from this
-    // rank and from `shared_times`, which may be null.
+    // Only for ghost runs. Charges later passes as a whole: see ghost_passes.hpp. `shared_times` may be null.
     void charge_passes_as_whole(std::shared_ptr<stage::PassTimes> shared_times);
-    // Collective over the team. Only for ghost runs, after charge_passes_as_whole(): measures the times of the
-    // team's passes, so that later passes with equal shapes can be charged at once.
+    // Collective over the team. Called after charge_passes_as_whole(): measures the times of the team's passes.
     void measure_team_passes();
 
     std::string describe_position() const;  // for the watchdog: see RankModel::describe_position()
@@ -128,6 +127,7 @@ private:
     device::Trace* trace_;
     Stopping* stopping_;
     device::Stream stream_;
+    std::unique_ptr<device::OffloadStore> offload_store_;  // null if no optimizer state may be offloaded
     RankModel model_;
     std::unique_ptr<ParameterUpdates> updates_;
     setup::StepPlanner planner_;

@@ -53,8 +53,9 @@ struct StepOutcome {
     double seconds = 0;             // duration on the slowest rank
     std::optional<double> predicted_seconds =
         {};  // see setup::StepPredictor; set on the rank that writes records
-    // See setup::StepFit; like `predicted_seconds`. The last two are set with --elastic length only.
-    std::optional<std::size_t> predicted_bytes = {}, deficit_bytes = {}, recomputed_bytes = {};
+    // See setup::StepFit; like `predicted_seconds`. The last three are set with --elastic length only.
+    std::optional<std::size_t> predicted_bytes = {}, deficit_bytes = {}, recomputed_bytes = {},
+                               offloaded_bytes = {};
     double compute_seconds = 0;               // in kernels; mean over the ranks
     plan::RankWaits waits = {};               // mean over the ranks
     std::vector<plan::RankTimes> ranks = {};  // per rank

@@ -2,6 +2,7 @@
 // team.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -49,7 +50,7 @@ struct Instruction {
     int microbatch = no_microbatch;  // numbered over all steps of the program, from 0
     int age = 0;  // age, in updates, of the weights that a compute instruction uses; 0 for other operations
 
-    friend bool operator==(const Instruction&, const Instruction&) = default;
+    friend auto operator<=>(const Instruction&, const Instruction&) = default;
 };
 
 using Program = std::vector<Instruction>;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -56,6 +57,15 @@ private:
     std::vector<bool> empty_microbatches_;  // no entries if all micro-batches have samples
 };
 
+// The waits of one team for optimizer state, by compute instruction. An instruction without an entry waits for
+// nothing.
+struct OffloadTimes {
+    std::map<Instruction, double> begins = {};   // least time from the begin of the step to the instruction
+    std::map<Instruction, double> returns = {};  // least time from the end of the instruction to the update
+
+    void merge(const OffloadTimes& other);  // keeps the longer one of the times of both objects
+};
+
 // The execution of one instruction.
 struct Span {
     Instruction instruction;  // a compute instruction or a STEP
@@ -106,7 +116,8 @@ public:
     StepClock(const Phases& phases, const PipelineShape& shape);  // `shape` describes one step
     ~StepClock();
 
-    double predict_seconds(StepCosts costs);
+    // `offloads` has the waits for optimizer state by team; teams without an entry do not wait.
+    double predict_seconds(StepCosts costs, const std::vector<OffloadTimes>& offloads = {});
 
 private:
     struct State;

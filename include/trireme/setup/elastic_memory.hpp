@@ -1,4 +1,4 @@
-// The memory limits of ranks with --elastic length.
+// The memory limits of ranks with --elastic length, and the means by which steps are fitted into them.
 #pragma once
 
 #include <optional>
@@ -22,11 +22,22 @@ std::vector<std::size_t> find_memory_limits(const config::RunConfig& config,
 // Throws ConfigError if --elastic length is set, but model or schedule does not support it.
 void check_elastic(const config::RunConfig& config, const model::ModelConfig& model, const plan::Plan& plan);
 
+bool may_recompute(const config::PolicyConfig& policy);
+// Returns why optimizer state is not offloaded; an empty text if it may be offloaded. Throws ConfigError if
+// --elastic-means demands offload, and it is not possible.
+std::string explain_no_offload(const Job& job);
+// Returns the link over which the optimizer state of a rank is offloaded: that of the cluster file in a
+// simulation, otherwise a typical one. Requires that it may be offloaded.
+layout::Link find_host_link(const Job& job, int rank);
+
+// Describes, for users, the limit and the means; an empty text without --elastic length.
+std::string describe_elastic(const Job& job);
+
 // Returns why a rank exceeds its limit with the largest micro-batches of `state`, even with the recomputation
-// that needs the least memory. Returns an empty text if all ranks are within their limits.
+// and the offload that need the least memory. Returns an empty text if all ranks are within their limits.
 std::string explain_lack_for_largest_microbatches(const Job& job, const PlanState& state);
 
-// Sets PlanState::max_step_bytes for the limits of `job`, which may be empty.
+// Sets PlanState::step_limits for the limits of `job`, which may be empty.
 void limit_steps(const Job& job, PlanState& state);
 
 }  // namespace trireme::setup

@@ -9,6 +9,7 @@ struct RankMemory {
     std::size_t parameters = 0;
     std::size_t gradients = 0;
     std::size_t optimizer = 0;        // optimizer state
+    std::size_t offloadable = 0;      // optimizer state without its backup, included in `optimizer`
     std::size_t activations = 0;      // activation stashes of all in-flight micro-batches
     std::size_t workspace = 0;        // scratch memory of passes, updates, resizing and migration
     std::size_t messages = 0;         // buffers of messages between stages and between replicas
@@ -23,6 +24,12 @@ struct RankMemory {
     std::size_t total() const {
         return parameters + gradients + optimizer + activations + workspace + messages + copy + kernels;
     }
+};
+
+// The limit of a rank's memory for the buffers of a step.
+struct StepLimit {
+    std::size_t bytes = 0;              // while all optimizer state is in memory
+    std::size_t offloadable_bytes = 0;  // by which offloaded optimizer state may raise the limit
 };
 
 }  // namespace trireme::setup

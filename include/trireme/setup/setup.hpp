@@ -17,6 +17,7 @@
 #include "trireme/plan/rank_profiles.hpp"
 #include "trireme/setup/planning.hpp"
 #include "trireme/setup/profiled_kernels.hpp"
+#include "trireme/setup/rank_memory.hpp"
 #include "trireme/setup/simulated_device.hpp"
 #include "trireme/setup/slow_ranks.hpp"
 #include "trireme/stage/gradient_exchange.hpp"
@@ -88,9 +89,8 @@ struct PlanState {
     std::size_t max_microbatch_rows = 0;  // set only if micro-batches are formed by time; otherwise 0
     // The largest micro-batch of training, then the largest of evaluations; each is present only if it occurs.
     std::vector<stage::BatchShape> largest_microbatches = {};
-    // Per rank: bytes that the memory limit leaves for the buffers of a step; empty without --elastic length.
-    std::vector<std::size_t> max_step_bytes = {};
-    stage::GradientPlan gradients = {};  // see make_gradient_plan()
+    std::vector<StepLimit> step_limits = {};  // per rank; empty without --elastic length
+    stage::GradientPlan gradients = {};       // see make_gradient_plan()
 };
 
 // The result of set-up.

@@ -16,8 +16,9 @@ namespace trireme::setup {
 struct SimulatedDevice {
     std::string name;  // for example "A100-SXM4-80GB"
     device::DeviceRates rates = {};
-    std::size_t memory = 0;  // bytes
-    int ranks = 0;           // number of ranks
+    std::size_t memory = 0;                 // bytes
+    int ranks = 0;                          // number of ranks
+    std::optional<layout::Link> host = {};  // see plan::NodeGroup
 };
 
 struct SimulatedDevices {

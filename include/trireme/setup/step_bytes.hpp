@@ -14,9 +14,10 @@ namespace trireme::setup {
 struct TeamMemory {
     struct Rank {
         int rank = 0;
-        std::size_t class_index = 0;     // index of the rank's class: see find_rank_classes()
-        std::size_t constant_bytes = 0;  // all memory but the buffers of a step
-        std::size_t max_step_bytes = 0;  // buffers of any step
+        std::size_t class_index = 0;        // index of the rank's class: see find_rank_classes()
+        std::size_t constant_bytes = 0;     // all memory but the buffers of a step
+        std::size_t max_step_bytes = 0;     // buffers of any step, if all optimizer state is in memory
+        std::size_t offloadable_bytes = 0;  // optimizer state that may be offloaded
     };
     int team = 0;
     schedule::Program program;  // for one step

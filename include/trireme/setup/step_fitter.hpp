@@ -1,4 +1,5 @@
-// Fits training steps into the memory of the ranks: chooses what each micro-batch recomputes.
+// Fits training steps into the memory of the ranks: chooses what each micro-batch recomputes, and how much
+// optimizer state is offloaded.
 #pragma once
 
 #include <vector>
@@ -16,16 +17,26 @@ struct StepFit {
     std::size_t predicted_bytes = 0;
     std::size_t deficit_bytes = 0;     // excess over the limit with the recomputation of the plan
     std::size_t recomputed_bytes = 0;  // by which `levels` lower the need
+    std::size_t offloaded_bytes = 0;   // optimizer state that is offloaded
+    bool offloads_state = false;       // optimizer state of some rank is offloaded
+    double offload_seconds = 0;        // by which waits for this state lengthen the step
+};
+
+// The means by which steps are fitted into memory.
+struct FitMeans {
+    bool may_recompute = true;
+    // Per rank: the seconds for one byte in each direction. Empty if no state may be offloaded.
+    std::vector<double> offload_seconds_per_byte = {};
 };
 
 class StepFitter {
 public:
     // Keeps references to the arguments. `limits` has the memory limit of each rank, in bytes.
     StepFitter(const PricedPlan& priced, StepCostPredictor& costs, StepBytes& bytes,
-               const std::vector<std::size_t>& limits);
+               const std::vector<std::size_t>& limits, FitMeans means = {});
 
     // Fits a step. `microbatches` has one entry per micro-batch. Throws ConfigError if a rank exceeds its limit
-    // with all recomputation that helps.
+    // with all means.
     const StepFit& fit(const std::vector<plan::MicrobatchShape>& microbatches);
 
 private:
@@ -42,6 +53,7 @@ private:
     StepCostPredictor& costs_;
     StepBytes& bytes_;
     const std::vector<std::size_t>& limits_;
+    FitMeans means_;
     schedule::StepClock clock_;
     std::vector<plan::MicrobatchShape> known_step_;  // the last step that was fitted
     StepFit known_fit_;

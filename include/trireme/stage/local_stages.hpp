@@ -38,9 +38,7 @@ public:
     // Sets the variant of passes, and the limit and the sizes of buffers, to those of `work`. Called while no
     // micro-batch is in flight.
     void change_memory(const LocalWork& work);
-    // Allocates the memory for the buffers of all steps. Called while no micro-batch is in flight. Otherwise, a
-    // step allocates more memory when it needs more than all steps before it.
-    void reserve_memory() { buffers_.reserve(); }
+    PassBuffers& buffers() { return buffers_; }
 
     // Makes this ghost rank charge later passes as a whole: see ghost_passes.hpp. `shared_times` may be null.
     void charge_passes_as_whole(std::shared_ptr<PassTimes> shared_times) {

@@ -31,6 +31,8 @@ struct LocalWork {
     PassVariant variant = {};           // `halves` is ignored
     CopyCounts copies = {};
     std::size_t max_step_bytes = std::numeric_limits<std::size_t>::max();  // limit of StepMemory::bytes
+    // Optimizer state that may be offloaded during a step. It lies in the last of the `max_step_bytes` bytes.
+    std::size_t offloadable_bytes = 0;
     // Set only if buffers of several steps of training are in use at the same time.
     std::optional<EqualBuffers> equal_buffers = {};
 };
@@ -60,9 +62,10 @@ struct Execution {
 // The micro-batches of one step. The micro-batches must stay valid until LocalStages::take_outcomes() is called
 // for the step.
 struct StepWork {
-    std::vector<const model::TokenBatch*> batches;    // an empty micro-batch has 0 rows, or is null
-    double loss_scale = 1;                            // see model::Pass
-    std::vector<plan::MicrobatchLevels> levels = {};  // per micro-batch; empty: the levels of StageSpec
+    std::vector<const model::TokenBatch*> batches = {};  // an empty micro-batch has 0 rows, or is null
+    double loss_scale = 1;                               // see model::Pass
+    std::vector<plan::MicrobatchLevels> levels = {};     // per micro-batch; empty: the levels of StageSpec
+    bool offloads_state = false;  // the step puts buffers in the place of optimizer state on some rank
 };
 
 }  // namespace trireme::stage

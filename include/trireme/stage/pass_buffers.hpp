@@ -4,8 +4,10 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "trireme/stage/state_offload.hpp"
 #include "trireme/stage/step_memory.hpp"
 
 namespace trireme::stage {
@@ -21,13 +23,19 @@ public:
     // call, memory is allocated when a step needs more than all steps before it.
     void reserve() { reserve(max_bytes_); }
 
+    // Returns the place of the optimizer state that may be offloaded; without a buffer if there is none.
+    device::BufferPart state_memory() const;
+    // Sets the store to which this state is offloaded. It must outlive this object.
+    void set_offload_store(device::OffloadStore& store);
+    // Waits until all offloaded state has returned. Called before the state is used.
+    void return_state();
+
     // Begins an execution of `program`, the program of the team for one step. Both arguments must outlive the
     // execution.
     void begin(const schedule::Program& program, const schedule::PipelineShape& shape);
-    // Plans the memory of the next step. An empty micro-batch is null or has 0 rows. `levels` is that of
-    // StepWork. Throws BugError if the step needs more memory than the limit allows.
-    void add_step(const std::vector<const model::TokenBatch*>& batches,
-                  const std::vector<plan::MicrobatchLevels>& levels);
+    // Plans the memory of the next step, and starts to offload the optimizer state in whose place the step puts
+    // buffers. Throws BugError if the step needs more memory than the limit allows.
+    void add_step(const StepWork& work);
     void forget_step(int step) { steps_.erase(step); }
 
     // Moves the arenas of workspace() to the memory that is planned for a compute instruction.
@@ -53,6 +61,11 @@ private:
     };
 
     bool is_ghost() const { return memory_space_ == device::MemorySpace::ghost; }
+    // True if the buffers of the instruction's step have no places, because a ghost needs none.
+    bool lacks_places(const schedule::Instruction& instruction) const {
+        return is_ghost() && !steps_.contains(shape_->find_step(instruction.microbatch));
+    }
+    std::size_t state_begin() const { return max_bytes_ - offloadable_bytes_; }
     bool uses_equal_buffers() const { return work_equal_buffers_ && shape_->is_training; }
     void reserve(std::size_t bytes);
     Buffer take(schedule::BufferKind kind, const schedule::Instruction& taker);
@@ -65,17 +78,19 @@ private:
     StepMemoryPlanner planner_;
     std::optional<EqualBuffers> work_equal_buffers_;
     std::size_t max_bytes_;
+    std::size_t offloadable_bytes_;  // see LocalWork
     device::DType dtype_;
     std::size_t width_;  // of the model
     device::MemorySpace memory_space_;
-    device::Buffer block_;
+    std::shared_ptr<device::Buffer> block_;  // never null
+    std::optional<StateOffload> offload_;    // empty without set_offload_store()
     Workspace workspace_;
     const std::byte* workspace_memory_ = nullptr;  // of the current pass
 
     // The current execution.
     const schedule::Program* program_ = nullptr;
     const schedule::PipelineShape* shape_ = nullptr;
-    std::map<int, StepMemory> steps_;  // only if steps have no common buffers
+    std::map<int, StepMemory> steps_;  // only if steps have no common buffers; on ghosts, those that offload
     int steps_added_ = 0;
     std::map<schedule::BufferKind, std::vector<std::byte*>> free_buffers_;  // of equal buffers
     std::size_t buffers_in_use_ = 0;                                        // without workspaces

@@ -57,19 +57,26 @@ ParameterSpec make_matrix_spec(std::string name, std::size_t rows, std::size_t c
 
 ParameterTensors::ParameterTensors(const std::vector<ParameterSpec>& specs, device::DType dtype,
                                    device::MemorySpace memory_space)
-    : buffer_(count_buffer_bytes(specs, dtype), memory_space), dtype_(dtype) {
+    : ParameterTensors(
+          specs, dtype,
+          {.buffer = std::make_shared<device::Buffer>(count_buffer_bytes(specs, dtype), memory_space)}) {}
+
+ParameterTensors::ParameterTensors(const std::vector<ParameterSpec>& specs, device::DType dtype,
+                                   device::BufferPart memory)
+    : memory_(std::move(memory)), dtype_(dtype) {
+    memory_.bytes = count_buffer_bytes(specs, dtype);
     tensors_.reserve(specs.size());
     std::size_t offset = 0;
     for (const ParameterSpec& spec : specs) {
-        tensors_.push_back(
-            {buffer_.data() + offset, dtype, spec.rows, spec.columns, spec.columns, memory_space});
+        tensors_.push_back({memory_.data() + offset, dtype, spec.rows, spec.columns, spec.columns,
+                            memory_.buffer->memory_space()});
         offset += count_padded_bytes(spec, dtype);
     }
 }
 
 device::Tensor ParameterTensors::all() const {
-    const std::size_t elements = buffer_.bytes() / byte_size(dtype_);
-    return {buffer_.data(), dtype_, 1, elements, elements, buffer_.memory_space()};
+    const std::size_t elements = memory_.bytes / byte_size(dtype_);
+    return {memory_.data(), dtype_, 1, elements, elements, memory_.buffer->memory_space()};
 }
 
 void initialize_parameters(device::Stream& stream, const std::vector<ParameterSpec>& specs,

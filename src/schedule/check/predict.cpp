@@ -103,6 +103,15 @@ StepCosts join_costs(const std::vector<StepCosts>& steps, int microbatches) {
 double Prediction::compute_bubble() const { return compute_idle_fraction(makespan, busy_times); }
 double StepTime::compute_bubble() const { return compute_idle_fraction(seconds, busy_times); }
 
+void OffloadTimes::merge(const OffloadTimes& other) {
+    for (const auto member : {&OffloadTimes::begins, &OffloadTimes::returns}) {
+        for (const auto& [instruction, seconds] : other.*member) {
+            double& longest = (this->*member)[instruction];
+            longest = std::max(longest, seconds);
+        }
+    }
+}
+
 StepCosts::StepCosts(const std::vector<StageCost>& stages) {
     for (const StageCost& cost : stages) costs_.push_back({cost});
 }
@@ -221,11 +230,12 @@ StepClock::StepClock(const Phases& phases, const PipelineShape& shape)
     : state_(std::make_unique<State>(phases, shape)) {}
 StepClock::~StepClock() = default;
 
-double StepClock::predict_seconds(StepCosts costs) {
+double StepClock::predict_seconds(StepCosts costs, const std::vector<OffloadTimes>& offloads) {
     const bool skips_some = costs.has_empty_microbatches();
     const std::vector<Program> programs =
         skips_some ? skip_empty_microbatches(state_->programs, costs) : state_->programs;
     state_->clock.set_costs(std::move(costs));
+    state_->clock.set_offloads(offloads);
     return compute_duration(programs, state_->clock);
 }
 

@@ -10,6 +10,12 @@ namespace {
 
 bool is_backward(const Instruction& work) { return work.op != Op::forward; }
 
+// Returns the time of an instruction; 0 if there is none.
+double find_time(const std::map<Instruction, double>& times, const Instruction& instruction) {
+    const auto found = times.find(instruction);
+    return found == times.end() ? 0 : found->second;
+}
+
 }  // namespace
 
 ProgramClock::ProgramClock(const PipelineShape& shape, const StageHoldings& holdings, StepCosts costs)
@@ -38,6 +44,7 @@ ProgramClock::ProgramClock(const PipelineShape& shape, const StageHoldings& hold
 
 void ProgramClock::reset() {
     free_times_.assign(static_cast<std::size_t>(shape_.teams), 0);
+    state_return_times_ = free_times_;
     forward_ready_times_.assign(holdings_.count_passes(), never);
     backward_ready_times_.assign(holdings_.count_passes(), never);
     backward_end_times_.assign(holdings_.all_holdings().size(), 0);
@@ -53,8 +60,15 @@ double ProgramClock::find_ready_time(const Instruction& instruction) const {
 }
 
 Delivery ProgramClock::execute(int team, const Instruction& instruction) {
-    double& time = free_times_[static_cast<std::size_t>(team)];
-    time = std::max(time, find_ready_time(instruction)) + find_cost(instruction);
+    const auto t = static_cast<std::size_t>(team);
+    double& time = free_times_[t];
+    time = std::max(time, find_ready_time(instruction));
+    const bool waits_for_state = t < offloads_.size();
+    if (waits_for_state) time = std::max(time, find_time(offloads_[t].begins, instruction));
+    time += find_cost(instruction);
+    if (waits_for_state)
+        state_return_times_[t] =
+            std::max(state_return_times_[t], time + find_time(offloads_[t].returns, instruction));
     if (instruction.op == Op::backward || instruction.op == Op::backward_weight) {
         backward_end_times_[holdings_.find_holding(
             holdings_.pass_index(instruction.stage, instruction.microbatch))] = time;
@@ -105,7 +119,7 @@ double ProgramClock::compute_end() const {
     const double reductions_end = compute_reductions_end();
     double end = 0;
     for (int team = 0; team < shape_.teams; ++team) {
-        double time = find_free_time(team);
+        double time = std::max(find_free_time(team), state_return_times_[static_cast<std::size_t>(team)]);
         for (const Holding& holding : holdings_.find_team_holdings(team)) {
             time = std::max(time, reductions_end) + costs_.find(holding.stage, 0).step;
         }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,10 @@ public:
 
     void set_costs(StepCosts costs) { costs_ = std::move(costs); }
 
+    // Sets the waits for optimizer state: one entry per team, or fewer. `offloads` is kept by reference until
+    // the next call.
+    void set_offloads(std::span<const OffloadTimes> offloads) { offloads_ = offloads; }
+
     void reset();  // sets all times to 0 and forgets all executed instructions
 
     // Returns the end time of the last instruction that the team has executed; 0 before the first.
@@ -63,7 +68,9 @@ private:
     const PipelineShape& shape_;
     const StageHoldings& holdings_;
     StepCosts costs_;
+    std::span<const OffloadTimes> offloads_ = {};
     std::vector<double> free_times_;            // per team: see find_free_time()
+    std::vector<double> state_return_times_;    // per team: return of the offloaded optimizer state
     std::vector<double> forward_ready_times_;   // per pass: arrival of the activation, or `never`
     std::vector<double> backward_ready_times_;  // per pass: arrival of the gradient, or `never`
     std::vector<double> backward_end_times_;    // per holding: end of its latest backward or weight half

@@ -53,7 +53,8 @@ double StepPredictor::predict_seconds(std::size_t step) {
     for (std::size_t each = first; each <= last; ++each)
         costs.push_back(
             state_->costs.predict(state_->count_shapes(each), state_->planner.plan_step(each).fit.levels));
-    return predict_steps(training.phases(), training.shape, costs)[step - first];
+    return predict_steps(training.phases(), training.shape, costs)[step - first] +
+           state_->planner.plan_step(step).fit.offload_seconds;
 }
 
 StepFit StepPredictor::predict_memory(std::size_t step) {

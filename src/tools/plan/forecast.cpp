@@ -102,7 +102,7 @@ ForecastInputs make_inputs_with_corpus(config::RunConfig run, const std::string&
             inputs.steps[step].push_back(setup::count_shape(shape));
         if (setup::is_elastic(run)) inputs.fits.push_back(planner.plan_step(step).fit);
     }
-    inputs.max_step_bytes = setup.current.max_step_bytes;
+    inputs.step_limits = setup.current.step_limits;
     return inputs;
 }
 
@@ -134,7 +134,7 @@ std::vector<setup::RankMemory> predict_memory(const ForecastInputs& inputs, cons
                                               int ranks) {
     setup::SizedPlan sized_plan(inputs.model, inputs.plan, inputs.dtype, inputs.largest_microbatches,
                                 setup::find_memory_space(run.precision.device));
-    sized_plan.max_step_bytes = inputs.max_step_bytes;
+    sized_plan.step_limits = inputs.step_limits;
     const stage::GradientPlan gradients = make_gradient_plan(sized_plan);
     const bool saves_checkpoints = run.run.checkpoint_every > 0;
     return predict_memory_of_ranks(sized_plan, &run.optimizer, gradients, ranks, saves_checkpoints);

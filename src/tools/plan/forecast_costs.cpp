@@ -117,7 +117,7 @@ schedule::StepCosts add_costs(config::RunConfig run, const std::string& cluster,
     forecast.cost_source = machine.description;
     setup::SizedPlan sized_plan(inputs.model, inputs.plan, inputs.dtype, inputs.largest_microbatches,
                                 setup::find_memory_space(run.precision.device));
-    sized_plan.max_step_bytes = inputs.max_step_bytes;
+    sized_plan.step_limits = inputs.step_limits;
     const stage::GradientPlan gradients = make_gradient_plan(sized_plan);
     const setup::PricedPlan priced{inputs.model, inputs.plan, inputs.dtype, run.optimizer, gradients};
     setup::StepCostPredictor predictor(priced, machine);

@@ -22,9 +22,9 @@ struct ForecastInputs {
     std::vector<stage::BatchShape> largest_microbatches;
     // Per step, from the first step on: the micro-batches of the step. Only one step without a corpus.
     std::vector<std::vector<plan::MicrobatchShape>> steps;
-    // With --elastic length: the memory of each step, and PlanState::max_step_bytes. Otherwise empty.
+    // With --elastic length: the memory of each step, and PlanState::step_limits. Otherwise empty.
     std::vector<setup::StepFit> fits = {};
-    std::vector<std::size_t> max_step_bytes = {};
+    std::vector<setup::StepLimit> step_limits = {};
     std::string assumption;  // see Forecast
 };
 

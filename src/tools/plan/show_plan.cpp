@@ -227,6 +227,7 @@ Json list_steps(const Forecast& forecast) {
         if (forecast.is_elastic) {
             line["deficit_bytes"] = step.memory.deficit_bytes;
             line["recomputed_bytes"] = step.memory.recomputed_bytes;
+            line["offloaded_bytes"] = step.memory.offloaded_bytes;
         }
         line["micro_batches"] = std::move(microbatches);
         steps.push_back(std::move(line));

@@ -5,6 +5,7 @@
 #include "trireme/policy/recompute.hpp"
 #include "trireme/schedule/generate.hpp"
 #include "trireme/schedule/lower.hpp"
+#include "trireme/schedule/offload_times.hpp"
 
 namespace trireme::policy {
 namespace {
@@ -44,7 +45,7 @@ std::vector<PassOption> draw_options(std::mt19937_64& random) {
     return options;
 }
 
-std::size_t find_largest(const TeamOptions& team, const PassChoices& choices) {
+std::vector<std::size_t> list_bytes(const TeamOptions& team, const PassChoices& choices) {
     std::vector<std::size_t> bytes;
     for (const schedule::BufferUse& use : team.uses) {
         if (use.kind == schedule::BufferKind::rows) {
@@ -57,7 +58,11 @@ std::size_t find_largest(const TeamOptions& team, const PassChoices& choices) {
                             ? pass.stash
                             : pass.workspaces[static_cast<std::size_t>(use.taker.op)]);
     }
-    return place_buffers(team.uses, bytes).bytes;
+    return bytes;
+}
+
+std::size_t find_largest(const TeamOptions& team, const PassChoices& choices) {
+    return place_buffers(team.uses, list_bytes(team, choices)).bytes;
 }
 
 // Calls `visit` with all choices of a team.
@@ -135,7 +140,7 @@ TEST_P(ChosenRecomputation, TakesAsLongAsTheBestOfAllChoices) {
         const auto chosen = choose_recomputation(step.teams, step.costs, {}, clock);
 
         ASSERT_TRUE(chosen);
-        EXPECT_DOUBLE_EQ(predict_seconds(step, *chosen, clock), best);
+        EXPECT_DOUBLE_EQ(predict_seconds(step, chosen->teams, clock), best);
     }
 }
 
@@ -151,9 +156,9 @@ TEST_P(ChosenRecomputation, HasNoNeedlessPart) {
         ASSERT_TRUE(chosen);
         for (std::size_t t = 0; t < stages; ++t) {
             const TeamOptions& team = step.teams[t];
-            EXPECT_LE(find_largest(team, (*chosen)[t]), team.max_bytes[0]);
-            for (const auto& [key, option] : (*chosen)[t]) {
-                PassChoices less = (*chosen)[t];
+            EXPECT_LE(find_largest(team, chosen->teams[t]), team.max_bytes[0]);
+            for (const auto& [key, option] : chosen->teams[t]) {
+                PassChoices less = chosen->teams[t];
                 for (less[key] = 0; less[key] < option; ++less[key])
                     EXPECT_GT(find_largest(team, less), team.max_bytes[0]);
             }
@@ -168,6 +173,60 @@ TEST_P(ChosenRecomputation, IsMissingIfNothingFits) {
     schedule::StepClock clock = make_clock(step, GetParam());
 
     EXPECT_FALSE(choose_recomputation(step.teams, step.costs, {}, clock));
+}
+
+// Returns the seconds of a step that offloads what its buffers need beyond the limits.
+double predict_with_offload(const SmallStep& step, const std::vector<PassChoices>& choices,
+                            schedule::StepClock& clock) {
+    std::vector<std::vector<schedule::StageCost>> costs = step.costs;
+    std::vector<schedule::OffloadTimes> offload;
+    for (std::size_t t = 0; t < step.teams.size(); ++t) {
+        const TeamOptions& team = step.teams[t];
+        for (const auto& [key, option] : choices[t])
+            costs[t][static_cast<std::size_t>(key.second)].backward_input +=
+                team.passes.at(key)[option].extra.backward_input;
+        const std::vector<std::size_t> bytes = list_bytes(team, choices[t]);
+        offload.push_back(predict_offload_times(team.uses, bytes, place_buffers(team.uses, bytes),
+                                                team.max_bytes[0], team.offload_time_per_byte));
+    }
+    return clock.predict_seconds(schedule::StepCosts(costs), offload);
+}
+
+// Links from fast ones, which make recomputation needless, to slow ones. Each team may offload a part of what
+// it needs beyond its limit.
+TEST_P(ChosenRecomputation, WithOffloadTakesAsLongAsTheBestOfAllChoices) {
+    std::mt19937_64 random(10);
+    int offloading = 0;
+    for (const double time_per_byte : {0.0001, 0.001, 0.004, 0.02, 0.1}) {
+        SmallStep step = draw_step(random, GetParam());
+        schedule::StepClock clock = make_clock(step, GetParam());
+        std::vector<std::vector<PassChoices>> fitting(stages);
+        for (std::size_t t = 0; t < stages; ++t) {
+            TeamOptions& team = step.teams[t];
+            team.team = static_cast<int>(t);
+            team.offload_time_per_byte = time_per_byte;
+            team.offloadable_bytes = {64 * draw(random, 5, 60)};
+            visit_choices(team, [&](const PassChoices& choices) {
+                if (find_largest(team, choices) <= team.max_bytes[0] + team.offloadable_bytes[0])
+                    fitting[t].push_back(choices);
+            });
+        }
+        double best = std::numeric_limits<double>::infinity();
+        for (const PassChoices& first : fitting[0])
+            for (const PassChoices& second : fitting[1])
+                best = std::min(best, predict_with_offload(step, {first, second}, clock));
+
+        const auto chosen = choose_recomputation(step.teams, step.costs, {}, clock);
+
+        ASSERT_TRUE(chosen);
+        const double seconds = predict_with_offload(step, chosen->teams, clock);
+        EXPECT_DOUBLE_EQ(seconds, best);
+        EXPECT_DOUBLE_EQ(chosen->offload_wait, seconds - predict_seconds(step, chosen->teams, clock));
+        for (std::size_t t = 0; t < stages; ++t)
+            offloading += find_largest(step.teams[t], chosen->teams[t]) > step.teams[t].max_bytes[0] ? 1 : 0;
+    }
+    EXPECT_GT(offloading, 0);
+    EXPECT_LT(offloading, 5 * stages);
 }
 
 INSTANTIATE_TEST_SUITE_P(Schedules, ChosenRecomputation, testing::Values("gpipe", "1f1b"),
