@@ -62,6 +62,7 @@ void visit_fields(auto& visit, As<Manifest> auto& manifest) {
     visit("gpu_driver", manifest.gpu_driver);
     visit("ranks_of_gpu", manifest.ranks_of_gpu);
     visit("slow", manifest.slow);
+    visit("memory_limits", manifest.memory_limits);
 }
 
 void visit_fields(auto& visit, As<StartLine> auto& start) {

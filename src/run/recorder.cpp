@@ -56,7 +56,8 @@ records::Manifest make_manifest(const RunDescription& run) {
             .slow = run.job.config.emulation.slow,
             .gpu_driver = job.gpu ? job.gpu->driver() : "",
             .ranks_of_gpu = job.gpu ? job.gpu->sharer_counts() : std::vector<int>(),
-            .kernel_times = job.devices ? job.kernels.describe_source() : ""};
+            .kernel_times = job.devices ? job.kernels.describe_source() : "",
+            .memory_limits = job.memory_limits};
 }
 
 Recorder::Recorder(const setup::Job& job, records::Manifest manifest, bool writes)

@@ -42,6 +42,7 @@ struct Manifest {
     std::string gpu_driver = {};              // version on rank 0's node; empty if unknown
     std::vector<int> ranks_of_gpu = {};       // per rank: number of ranks that use the same GPU
     std::string kernel_times = {};  // source of simulated kernel times; empty if derived from device rates
+    std::vector<std::size_t> memory_limits = {};  // bytes per rank; empty without --elastic length
 };
 
 // A line of starts.jsonl: one start of the run.
