@@ -26,6 +26,7 @@ namespace fs = std::filesystem;
 // Keys in the JSON object of make_run_facts().
 constexpr const char* config_key = "config";
 constexpr const char* ranks_key = "ranks";
+constexpr const char* memory_limits_key = "memory_limits";
 
 constexpr const char* steps_key = "--steps";  // key in "options"; set even if --epochs determines the steps
 
@@ -103,6 +104,16 @@ void refuse_finished_run(const setup::Job& job) {
                           "; raise --steps or --epochs to continue"));
 }
 
+// Returns an empty list if the checkpoint has no valid limits.
+std::vector<std::size_t> read_memory_limits(const Json& facts) {
+    std::vector<std::size_t> limits;
+    for (const Json& limit : facts.value(memory_limits_key, Json::array())) {
+        if (!limit.is_number_unsigned()) return {};
+        limits.push_back(limit.get<std::size_t>());
+    }
+    return limits;
+}
+
 void refuse_other_moment_count(const setup::Job& job) {
     const std::size_t needed_moments = count_moments(job.config.optimizer);
     const std::size_t saved_moments = job.stored_model->state()->moments;
@@ -133,6 +144,7 @@ std::optional<config::SavedOptions> read_saved_options(const config::RunOptions&
     const Json ranks = facts.value(ranks_key, Json());
     if (ranks.is_number_unsigned() && ranks.get<std::uint64_t>() <= std::numeric_limits<int>::max())
         saved.ranks = ranks.get<int>();
+    saved.memory_limits = read_memory_limits(facts);
     return saved;
 }
 
@@ -223,6 +235,8 @@ std::string make_run_facts(const setup::Job& job, const setup::PlanState& curren
                {"plan", compute_hash(current.plan)},
                {"schedule", current.plan.schedule},
                {"layout", Json::parse(plan::to_json(current.plan.layout))}};
+    if (!job.memory_limits.empty() && job.config.layout.memory_limit == 0)
+        facts[memory_limits_key] = job.memory_limits;
     if (progress.steps.first_loss) facts["first_loss"] = *progress.steps.first_loss;
     if (!progress.steps.skipped.empty()) facts["left_out"] = progress.steps.skipped;
     const std::string origin = adapt::describe_origin(job, progress.origin, progress.observed);

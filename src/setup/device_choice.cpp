@@ -77,23 +77,23 @@ void fall_back_to_cpu(config::PrecisionConfig& precision, const std::vector<std:
             cat("GPUs are not used, because rank ", rank, " has no suitable one: ", complaints[rank]);
 }
 
-// Collective. Returns the memory that each rank may use: an equal portion of the free memory of its GPU,
-// without a reserve of 5 % for libraries that allocate memory later.
-std::vector<std::size_t> gather_free_memory(int gpu, const comm::Session& session,
-                                            comm::Communicator& control) {
+// Collective. Sets the free and the usable memory of each rank. Ranks that share a GPU have equal portions of
+// its free memory. The usable memory lacks a reserve of 5 % for libraries that allocate memory later.
+void gather_gpu_memory(int gpu, const comm::Session& session, comm::Communicator& control,
+                       config::PrecisionConfig& precision) {
     constexpr double usable_fraction = 0.95;
     const std::vector<double> gpus = all_gather(control, std::array{static_cast<double>(gpu)});
     const std::vector<double> free_bytes =
         all_gather(control, std::array{static_cast<double>(device::count_free_gpu_bytes())});
-    std::vector<std::size_t> bytes;
     for (std::size_t rank = 0; rank < gpus.size(); ++rank) {
         double sharing_ranks = 0;
         for (std::size_t other = 0; other < gpus.size(); ++other)
             sharing_ranks +=
                 session.nodes()[other] == session.nodes()[rank] && gpus[other] == gpus[rank] ? 1 : 0;
-        bytes.push_back(static_cast<std::size_t>(usable_fraction * free_bytes[rank] / sharing_ranks));
+        const double portion = free_bytes[rank] / sharing_ranks;
+        precision.free_gpu_memory.push_back(static_cast<std::size_t>(portion));
+        precision.usable_gpu_memory.push_back(static_cast<std::size_t>(usable_fraction * portion));
     }
-    return bytes;
 }
 
 }  // namespace
@@ -118,7 +118,7 @@ config::RunConfig choose_device(config::RunConfig config, const comm::Session& s
     device::select_gpu(own_gpu.gpu.number);
     precision.device = config::DeviceKind::cuda;
     precision.device_description = join_distinct_names(all_gather(control, own_gpu.gpu.name));
-    precision.free_gpu_memory = gather_free_memory(own_gpu.gpu.number, session, control);
+    gather_gpu_memory(own_gpu.gpu.number, session, control, precision);
     return config;
 }
 

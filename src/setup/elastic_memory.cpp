@@ -46,6 +46,23 @@ std::string list_means(const Job& job) {
     return may_recompute(job.config.policy) ? "recomputation and offload" : "offload";
 }
 
+std::vector<std::size_t> list_device_memory(const SimulatedDevices& devices, int ranks) {
+    std::vector<std::size_t> bytes;
+    for (int rank = 0; rank < ranks; ++rank) bytes.push_back(devices.find_device(rank).memory);
+    return bytes;
+}
+
+// `free_bytes` is the free memory per rank, and empty if it is unknown.
+void check_saved_limits(const std::vector<std::size_t>& limits, const std::vector<std::size_t>& free_bytes) {
+    for (std::size_t rank = 0; rank < std::min(limits.size(), free_bytes.size()); ++rank) {
+        if (limits[rank] <= free_bytes[rank]) continue;
+        throw ConfigError(cat("the resumed run had a memory limit of ", format_with_commas(limits[rank]),
+                              " bytes on rank ", rank, ", but only ", format_with_commas(free_bytes[rank]),
+                              " bytes of the rank's device are free now; set a lower limit with "
+                              "--memory-limit"));
+    }
+}
+
 }  // namespace
 
 std::vector<std::size_t> find_memory_limits(const config::RunConfig& config,
@@ -53,12 +70,15 @@ std::vector<std::size_t> find_memory_limits(const config::RunConfig& config,
     if (!is_elastic(config)) return {};
     const auto count = static_cast<std::size_t>(ranks);
     if (config.layout.memory_limit > 0) return std::vector<std::size_t>(count, config.layout.memory_limit);
-    if (devices) {
-        std::vector<std::size_t> limits;
-        for (int rank = 0; rank < ranks; ++rank) limits.push_back(devices->find_device(rank).memory);
-        return limits;
+    const std::vector<std::size_t> simulated =
+        devices ? list_device_memory(*devices, ranks) : std::vector<std::size_t>();
+    if (config.resumed_options && config.resumed_options->saved.memory_limits.size() == count) {
+        const std::vector<std::size_t>& saved_limits = config.resumed_options->saved.memory_limits;
+        check_saved_limits(saved_limits, devices ? simulated : config.precision.free_gpu_memory);
+        return saved_limits;
     }
-    if (config.precision.free_gpu_memory.size() == count) return config.precision.free_gpu_memory;
+    if (devices) return simulated;
+    if (config.precision.usable_gpu_memory.size() == count) return config.precision.usable_gpu_memory;
     throw ConfigError(
         "--elastic length fits each step into a memory limit, which CPUs do not have; set it with "
         "--memory-limit");

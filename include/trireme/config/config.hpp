@@ -91,7 +91,8 @@ struct PrecisionConfig {
     Precision dtype = Precision::f32;
     DeviceKind device = DeviceKind::automatic;
     std::string device_description = {};  // names of the chosen GPUs, or why no GPU is used; may be empty
-    std::vector<std::size_t> free_gpu_memory = {};  // bytes per rank when the run begins; empty on CPUs
+    std::vector<std::size_t> free_gpu_memory = {};    // bytes per rank when the run begins; empty on CPUs
+    std::vector<std::size_t> usable_gpu_memory = {};  // per rank: the same, but without a reserve
 };
 
 enum class OnNan : std::uint8_t { stop, skip };
@@ -116,8 +117,7 @@ struct RunOptions {
     int gpu_clock = 0;           // MHz to which the clock of each rank's GPU is locked; 0: not locked
     device::TracedSteps trace;   // steps that are traced
     bool dry_run = false;        // check everything, print the plan, and exit
-    bool quiet = false;
-    bool verbose = false;
+    bool quiet = false, verbose = false;
     int threads = 0;  // per rank; 0: the cores of the node divided by its ranks
 };
 

@@ -15,6 +15,9 @@ struct OptionValue {
 struct SavedOptions {
     std::vector<OptionValue> values;
     int ranks = 0;  // number of ranks of the run
+    // Per rank: memory limit in bytes that the run found on its devices. Empty without --elastic length, or if
+    // --memory-limit set the limit.
+    std::vector<std::size_t> memory_limits = {};
 };
 
 // The options that a resumed run took from its checkpoint, and the changes that the user made.

@@ -14,8 +14,10 @@ inline bool is_elastic(const config::RunConfig& config) {
     return config.policy.elastic == config::Elastic::length;
 }
 
-// Returns the limit of each rank: --memory-limit if set, otherwise the memory of the rank's device. Empty
-// without --elastic length. Throws ConfigError if neither limit is known.
+// Returns the limit of each rank: --memory-limit if set. Otherwise the limit of the resumed run if the number
+// of ranks is equal, because free memory differs a little at each start, and the run would choose other
+// recomputation. Otherwise the memory of the rank's device. Empty without --elastic length. Throws ConfigError
+// if no limit is known, or if a limit of the resumed run exceeds the memory that the device has free now.
 std::vector<std::size_t> find_memory_limits(const config::RunConfig& config,
                                             const std::optional<SimulatedDevices>& devices, int ranks);
 

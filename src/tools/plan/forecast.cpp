@@ -85,7 +85,7 @@ ForecastInputs make_inputs_with_corpus(config::RunConfig run, const std::string&
     run.run.steps = steps;
     if (devices && setup::is_elastic(run)) {
         for (int rank = 0; rank < ranks; ++rank)
-            run.precision.free_gpu_memory.push_back(devices->find_device(rank).memory);
+            run.precision.usable_gpu_memory.push_back(devices->find_device(rank).memory);
     }
     setup::Setup setup = setup::set_up(run, ranks);
     setup.job.devices = devices;
