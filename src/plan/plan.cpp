@@ -334,4 +334,17 @@ bool has_split_backward(const Plan& plan, int stage) {
     });
 }
 
+Plan raise_recomputation(Plan plan, Recompute level) {
+    const auto is_split = [&](int stage) { return has_split_backward(plan, stage); };
+    std::vector<Recompute> levels(plan.recompute.size(), level);
+    for (const layout::Team& team : plan.teams) {
+        if (std::ranges::none_of(team.stages, is_split)) continue;
+        for (const int stage : team.stages)
+            levels[static_cast<std::size_t>(stage)] = std::min(level, Recompute::selective);
+    }
+    for (std::size_t stage = 0; stage < levels.size(); ++stage)
+        plan.recompute[stage] = std::max(plan.recompute[stage], levels[stage]);
+    return plan;
+}
+
 }  // namespace trireme::plan

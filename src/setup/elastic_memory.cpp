@@ -18,21 +18,6 @@ std::vector<RankMemory> predict_memory(const Job& job, const PlanState& state, c
                                    job.config.run.checkpoint_every > 0);
 }
 
-// Returns the plan with at least the recomputation `level` in every stage. Teams that split backward passes
-// have no full recomputation.
-plan::Plan raise_recomputation(plan::Plan plan, plan::Recompute level) {
-    const auto is_split = [&](int stage) { return has_split_backward(plan, stage); };
-    for (const layout::Team& team : plan.teams) {
-        const plan::Recompute highest =
-            std::ranges::any_of(team.stages, is_split) ? std::min(level, plan::Recompute::selective) : level;
-        for (const int stage : team.stages) {
-            plan::Recompute& recompute = plan.recompute[static_cast<std::size_t>(stage)];
-            recompute = std::max(recompute, highest);
-        }
-    }
-    return plan;
-}
-
 std::string describe_longest_sample(const Job& job) {
     if (!job.corpus) return "";
     const data::Sample& longest = *std::ranges::max_element(job.samples.train, {}, &data::Sample::length);

@@ -137,5 +137,8 @@ std::string compute_hash(const Plan& plan);
 
 // True if a training program splits a backward pass of the stage.
 bool has_split_backward(const Plan& plan, int stage);
+// Returns the plan with at least the recomputation `level` in every stage. Teams that split backward passes
+// have no full recomputation.
+Plan raise_recomputation(Plan plan, Recompute level);
 
 }  // namespace trireme::plan

@@ -196,6 +196,22 @@ TEST(Plan, TakesOneRecomputeModeForAllStagesOrOnePerStage) {
         "per stage");
 }
 
+TEST(Plan, RaisesRecomputationAsFarAsBackwardPassesAllow) {
+    const layout::Layout layout = even_grid({.pipe = 2});
+    const std::vector<Recompute> mixed{Recompute::none, Recompute::selective};
+    const Plan whole = make_plan({.layout = layout, .microbatches = 4, .recompute = mixed});
+    const Plan split =
+        make_plan({.layout = layout, .schedule = "zb-h1", .microbatches = 4, .recompute = mixed});
+
+    EXPECT_EQ(raise_recomputation(whole, Recompute::none).recompute, mixed);
+    EXPECT_EQ(raise_recomputation(whole, Recompute::full).recompute,
+              std::vector<Recompute>(2, Recompute::full));
+    EXPECT_FALSE(has_split_backward(split, 0));
+    EXPECT_TRUE(has_split_backward(split, 1));
+    EXPECT_EQ(raise_recomputation(split, Recompute::full).recompute,
+              (std::vector{Recompute::full, Recompute::selective}));
+}
+
 // Returns the seconds of a step of the plan, with the costs of the wish.
 double duration(const PlanWish& wish) {
     const Plan plan = make_plan(wish);
