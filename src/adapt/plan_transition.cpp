@@ -8,6 +8,7 @@
 #include "trireme/base/numbers.hpp"
 #include "trireme/setup/elastic_memory.hpp"
 #include "trireme/setup/memory_prediction.hpp"
+#include "trireme/setup/microbatch_sizes.hpp"
 #include "trireme/setup/planning.hpp"
 #include "trireme/setup/step_planner.hpp"
 

@@ -84,6 +84,7 @@ void visit_fields(auto& visit, As<StepLine> auto& line) {
     visit.count("deficit_bytes", line.deficit_bytes);
     visit.count("recomputed_bytes", line.recomputed_bytes);
     visit.count("offloaded_bytes", line.offloaded_bytes);
+    visit("recompute", line.recompute);
     visit("clock", line.clock);
     visit("tokens_per_s", line.tokens_per_s);
     visit("mfu", line.mfu);

@@ -80,6 +80,7 @@ StepLine make_step_line(std::size_t step, const StepOutcome& outcome, const setu
     if (outcome.deficit_bytes) line.deficit_bytes = to_figure(*outcome.deficit_bytes);
     if (outcome.recomputed_bytes) line.recomputed_bytes = to_figure(*outcome.recomputed_bytes);
     if (outcome.offloaded_bytes) line.offloaded_bytes = to_figure(*outcome.offloaded_bytes);
+    if (outcome.recompute) line.recompute = to_string(*outcome.recompute);
     line.clock = find_clock_name();
     line.tokens_per_s = to_figure(outcome.size.tokens) / outcome.seconds;
     line.mfu = flops.compute_step_flops(outcome.size) / available_flops;

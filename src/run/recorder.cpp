@@ -94,6 +94,7 @@ void Recorder::add_predictions(records::StepOutcome& outcome) {
     outcome.predicted_seconds = predictor_->predict_seconds(outcome.step);
     const setup::StepFit memory = predictor_->predict_memory(outcome.step);
     outcome.predicted_bytes = memory.predicted_bytes;
+    outcome.recompute = memory.recompute;
     if (!setup::is_elastic(job_.config)) return;
     outcome.deficit_bytes = memory.deficit_bytes;
     outcome.recomputed_bytes = memory.recomputed_bytes;

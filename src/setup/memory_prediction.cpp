@@ -178,6 +178,24 @@ void set_step_memory(const stage::EqualBuffers& buffers, std::size_t max_step_by
     memory.activations = max_step_bytes - memory.workspace - memory.messages;
 }
 
+// Returns the buffers of the largest micro-batch of training. If steps choose their recomputation, returns
+// those of the choice that needs the most bytes.
+stage::EqualBuffers make_training_buffers(const SizedPlan& sized_plan, const stage::LocalWork& work) {
+    const plan::ProvedPrograms& training = sized_plan.plan.training;
+    if (sized_plan.step_levels.empty())
+        return make_equal_buffers(training, work, sized_plan.largest_microbatches.front());
+    stage::EqualBuffers largest;
+    for (const StepLevel& level : sized_plan.step_levels) {
+        stage::LocalWork work_of_level = work;
+        for (std::size_t s = 0; s < work.stages.size(); ++s)
+            work_of_level.specs[s].recompute = level.recompute[static_cast<std::size_t>(work.stages[s])];
+        const stage::EqualBuffers buffers =
+            make_equal_buffers(training, work_of_level, level.largest_microbatch);
+        if (buffers.count_bytes() > largest.count_bytes()) largest = buffers;
+    }
+    return largest;
+}
+
 // Returns the bytes of equal buffers for the largest micro-batches of training and evaluation.
 std::size_t count_equal_bytes(const SizedPlan& sized_plan, const stage::LocalWork& work,
                               const stage::EqualBuffers& training) {
@@ -221,8 +239,7 @@ public:
         const stage::LocalStages stages(work, nullptr, device::MemorySpace::ghost);
         const stage::LocalParameters& parameters = stages.parameters();
         std::vector<RankMemory> memories(ranks.size(), predict_common_memory(sized_plan_, batches, parameters));
-        const stage::EqualBuffers buffers =
-            make_equal_buffers(sized_plan_.plan.training, work, sized_plan_.largest_microbatches.front());
+        const stage::EqualBuffers buffers = make_training_buffers(sized_plan_, work);
         const std::size_t step_bytes = count_equal_bytes(sized_plan_, work, buffers);
         for (std::size_t i = 0; i < ranks.size(); ++i)
             set_step_memory(buffers, limit_step_bytes(sized_plan_, ranks[i], step_bytes), memories[i]);
@@ -270,16 +287,14 @@ stage::LocalWork make_local_work(const SizedPlan& sized_plan, int rank) {
 
 // A step has at most the bytes of equal buffers for the largest micro-batch: see place_buffers().
 void limit_step_memory(const SizedPlan& sized_plan, stage::LocalWork& work) {
-    const plan::ProvedPrograms& programs = sized_plan.plan.training;
-    const stage::EqualBuffers buffers =
-        make_equal_buffers(programs, work, sized_plan.largest_microbatches.front());
+    const stage::EqualBuffers buffers = make_training_buffers(sized_plan, work);
     const std::size_t equal_bytes = count_equal_bytes(sized_plan, work, buffers);
     work.max_step_bytes = limit_step_bytes(sized_plan, work.rank, equal_bytes);
     if (work.max_step_bytes < equal_bytes) {
         work.offloadable_bytes = sized_plan.step_limits[static_cast<std::size_t>(work.rank)].offloadable_bytes;
         work.max_step_bytes += work.offloadable_bytes;
     }
-    if (programs.have_common_buffers) work.equal_buffers = buffers;
+    if (sized_plan.plan.training.have_common_buffers) work.equal_buffers = buffers;
 }
 
 bool splits_backward_passes(const plan::ProvedPrograms& training, int team) {

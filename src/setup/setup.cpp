@@ -12,6 +12,7 @@
 #include "trireme/setup/ghosts.hpp"
 #include "trireme/setup/memory_limit.hpp"
 #include "trireme/setup/memory_prediction.hpp"
+#include "trireme/setup/microbatch_sizes.hpp"
 #include "trireme/setup/model_choice.hpp"
 #include "trireme/setup/planning.hpp"
 #include "trireme/setup/step_planner.hpp"

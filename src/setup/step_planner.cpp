@@ -33,11 +33,29 @@ std::uint64_t compute_step_hash(const PlannedStep& step) {
     return hash.bits >> 11;
 }
 
+// Returns the recomputation of a step that has the recomputation `level`.
+StepFit make_level_fit(const model::ModelConfig& model, const plan::Plan& plan, const StepLevel& level,
+                       const policy::FormedStep& step) {
+    StepFit fit{.recompute = level.level};
+    if (level.recompute == plan.recompute) return fit;
+    plan::MicrobatchLevels levels(plan.recompute.size());
+    for (std::size_t stage = 0; stage < levels.size(); ++stage) {
+        if (level.recompute[stage] == plan.recompute[stage]) continue;
+        const std::size_t blocks = stage::list_blocks(model, plan.layout.stages[stage].layers).size();
+        levels[stage].assign(blocks, level.recompute[stage]);
+    }
+    for (const std::vector<plan::SampleVisit>& samples : step.microbatches)
+        fit.levels.push_back(samples.empty() ? plan::MicrobatchLevels{} : levels);
+    return fit;
+}
+
 // Finds the kernel times of the slowest rank of each stage.
 class SlowestRanks {
 public:
-    SlowestRanks(const Job& job, const PlanState& current, StageWorks& works)
-        : job_(job), plan_(current.plan), works_(works) {
+    // `recompute` is the recomputation of each stage.
+    SlowestRanks(const Job& job, const PlanState& current, const std::vector<plan::Recompute>& recompute,
+                 StageWorks& works)
+        : job_(job), plan_(current.plan), recompute_(recompute), works_(works) {
         shape_ = count_shape(current.largest_microbatches.front());
     }
 
@@ -79,7 +97,7 @@ private:
             for (std::size_t r = 0; r < replica.ranks.size(); ++r) {
                 const stage::StageSpec spec{.layers = stage.layers,
                                             .part = {.rank = static_cast<int>(r), .shares = replica.shares},
-                                            .recompute = plan_.recompute[s]};
+                                            .recompute = recompute_[s]};
                 const int rank = replica.ranks[r];
                 Candidate candidate{.work = &works_.find(spec, {}, replica.ranks.front()),
                                     .rank = rank,
@@ -108,6 +126,7 @@ private:
 
     const Job& job_;
     const plan::Plan& plan_;
+    const std::vector<plan::Recompute>& recompute_;
     StageWorks& works_;
     plan::MicrobatchShape shape_;  // of the largest micro-batch of training
     std::map<std::pair<const plan::StageWork*, DeviceKind>, std::int64_t> known_times_;
@@ -128,16 +147,22 @@ std::size_t count_steps_to_compare(const plan::Plan& plan) {
     return ahead == 0 ? 1 : 2 * ahead + 2;
 }
 
-// `works` is declared before `former`, so that `former`, which refers to `works`, is destroyed first.
+// `works` is declared before `formers`, so that `formers`, which refer to `works`, are destroyed first.
 struct StepPlanner::Work {
-    Work(const Job& job, const PlanState& current)
-        : works(job.model, current.plan, job.dtype),
-          former(current.plan.training,
-                 {.is_packed = is_packed(job.config.schedule.length), .max_rows = current.max_microbatch_rows},
-                 SlowestRanks(job, current, works).find_sums()) {}
+    Work(const Job& job, const PlanState& current) : works(job.model, current.plan, job.dtype) {
+        const auto add_former = [&](const std::vector<plan::Recompute>& recompute, std::size_t max_rows) {
+            formers.emplace_back(current.plan.training,
+                                 policy::MicrobatchRules{.is_packed = is_packed(job.config.schedule.length),
+                                                         .max_rows = max_rows},
+                                 SlowestRanks(job, current, recompute, works).find_sums());
+        };
+        if (current.step_levels.empty()) add_former(current.plan.recompute, current.max_microbatch_rows);
+        for (const StepLevel& level : current.step_levels)
+            add_former(level.recompute, level.largest_microbatch.rows);
+    }
 
     StageWorks works;
-    policy::StepFormer former;
+    std::deque<policy::StepFormer> formers;  // one per entry of PlanState::step_levels, or only one
 };
 
 struct StepPlanner::Memory {
@@ -190,7 +215,7 @@ const PlannedStep& StepPlanner::plan_step(std::size_t step) {
     }
     planned.size.targets = count_targets(job_, visits);
     const std::size_t common_length = find_common_length(visits, samples, policy, job_.samples.max_length);
-    for (std::vector<plan::SampleVisit>& microbatch_visits : form_microbatches(visits))
+    for (std::vector<plan::SampleVisit>& microbatch_visits : form_microbatches(visits, planned.fit))
         planned.microbatches.push_back(
             make_microbatch(std::move(microbatch_visits), samples, policy, common_length));
     if (memory_) {
@@ -204,7 +229,7 @@ const PlannedStep& StepPlanner::plan_step(std::size_t step) {
 }
 
 std::vector<std::vector<plan::SampleVisit>> StepPlanner::form_microbatches(
-    const std::vector<plan::SampleVisit>& visits) {
+    const std::vector<plan::SampleVisit>& visits, StepFit& fit) {
     if (!work_) return cut_into_microbatches(visits, static_cast<std::size_t>(current_.plan.microbatches()));
     const bool predicts_answers =
         job_.corpus && job_.model.task == Task::span;  // targets are answers, not rows
@@ -213,7 +238,10 @@ std::vector<std::vector<plan::SampleVisit>> StepPlanner::form_microbatches(
         samples.push_back({.visit = visit,
                            .length = job_.samples.train[visit.sample].length,
                            .predicted_rows = predicts_answers ? 0 : count_targets(job_, {visit})});
-    return work_->former.form(std::move(samples));
+    policy::FastestStep fastest = form_fastest(work_->formers, samples);
+    if (!current_.step_levels.empty())
+        fit = make_level_fit(job_.model, current_.plan, current_.step_levels[fastest.former], fastest.step);
+    return std::move(fastest.step.microbatches);
 }
 
 std::uint64_t StepPlanner::find_hash(std::size_t step) { return step < job_.steps ? plan_step(step).hash : 0; }

@@ -1,5 +1,6 @@
 // Steps that are fitted to a memory limit give the losses of a single rank without a limit.
 #include <random>
+#include <set>
 
 #include "equivalence/equal_losses.hpp"
 
@@ -29,10 +30,10 @@ protected:
         ASSERT_EQ(outcome.code, 0) << outcome.err;
     }
 
-    static std::string training(const std::string& precision) {
+    static std::string training(const std::string& precision, int steps = all_steps) {
         return "--corpus corpus.h5 --batch 16 --layers 4 --width 16 --heads 2 --positions 128 --dropout 0.1 "
-               "--lr 5e-3 --validation-share 0.1 --steps 60 --warmup-steps 3 --quiet " +
-               precision;
+               "--lr 5e-3 --validation-share 0.1 --warmup-steps 3 --quiet --steps " +
+               std::to_string(steps) + " " + precision;
     }
 
     std::vector<nlohmann::json> read_steps(const std::string& folder) const {
@@ -43,6 +44,15 @@ protected:
             if (!found.back().contains("loss")) found.pop_back();
         }
         return found;
+    }
+
+    static void expect_near(const std::vector<nlohmann::json>& steps,
+                            const std::vector<nlohmann::json>& expected, double bar) {
+        ASSERT_EQ(steps.size(), expected.size());
+        for (std::size_t s = 0; s < steps.size(); ++s) {
+            const double loss = expected[s].at("loss");
+            EXPECT_LE(std::abs(steps[s].at("loss").get<double>() - loss), bar * std::abs(loss));
+        }
     }
 
     void expect_equal_losses_within_limits(const std::string& precision, const std::vector<Way>& ways,
@@ -59,14 +69,11 @@ protected:
                 way.ranks, way.mpi);
             ASSERT_EQ(outcome.code, 0) << outcome.err;
             const std::vector<nlohmann::json> fitted_steps = read_steps(folder);
-            ASSERT_EQ(fitted_steps.size(), one.size());
+            expect_near(fitted_steps, one, bar);
             int fitted = 0;
-            for (std::size_t s = 0; s < fitted_steps.size(); ++s) {
-                const double expected = one[s].at("loss");
-                EXPECT_LE(std::abs(fitted_steps[s].at("loss").get<double>() - expected),
-                          bar * std::abs(expected));
-                EXPECT_GE(fitted_steps[s].at("recomputed_bytes"), fitted_steps[s].at("deficit_bytes"));
-                fitted += fitted_steps[s].at("deficit_bytes") > 0 ? 1 : 0;
+            for (const nlohmann::json& step : fitted_steps) {
+                EXPECT_GE(step.at("recomputed_bytes"), step.at("deficit_bytes"));
+                fitted += step.at("deficit_bytes") > 0 ? 1 : 0;
             }
             EXPECT_GT(fitted, 0);
             EXPECT_LT(fitted, all_steps);
@@ -108,6 +115,44 @@ TEST_F(ElasticLength, GivesTheLossesOfOneRankWithFastKernels) {
         alternate_libraries({{"--memory-limit 1230000 --pipe 2 --microbatches 8 --schedule gpipe", 2},
                              {"--memory-limit 2180000 --pipe 2 --microbatches 8 --schedule zb-h1", 2}}),
         1e-5);
+}
+
+// With --length dynapipe, all micro-batches of a step have the same recomputation.
+TEST_F(ElasticLength, MayChooseTheRecomputationOfWholeSteps) {
+    const std::string common = training("--dtype f64 --device reference", 40);
+    ASSERT_EQ(run("train " + common + " --length pack --run-dir one").code, 0);
+    const std::vector<nlohmann::json> one = read_steps("one");
+    int number = 0;
+    for (const Way& way : alternate_libraries({{"--memory-limit 1700000 --schedule 1f1b", 2},
+                                               {"--memory-limit 1800000 --schedule auto", 2},
+                                               {"--memory-limit 2600000 --schedule gpipe --tensor 2", 4}})) {
+        SCOPED_TRACE(way.options);
+        const std::string folder = "chosen" + std::to_string(number++);
+        const Outcome outcome = run("train " + common + " --length dynapipe --pipe 2 --microbatches 4 " +
+                                        way.options + " --run-dir " + folder,
+                                    way.ranks, way.mpi);
+        ASSERT_EQ(outcome.code, 0) << outcome.err;
+        const std::vector<nlohmann::json> chosen_steps = read_steps(folder);
+        expect_near(chosen_steps, one, 1e-10);
+        std::set<std::string> levels;
+        for (const nlohmann::json& step : chosen_steps) levels.insert(step.at("recompute"));
+        EXPECT_GE(levels.size(), 2);
+    }
+}
+
+TEST_F(ElasticLength, ChoosesNoRecomputationOfStepsThatFitWithoutIt) {
+    const std::string options = "plan " + training("--dtype f64 --device reference") +
+                                " --length dynapipe --pipe 2 --microbatches 4 --format json --cluster " +
+                                TRIREME_SOURCE_DIR "/perf/clusters/a100-8x4.json";
+
+    const Outcome unlimited = run(options);
+    const Outcome limited = run(options + " --memory-limit 1GB");
+
+    EXPECT_EQ(unlimited.code, 0) << unlimited.err;
+    EXPECT_EQ(unlimited.out, limited.out);
+    const nlohmann::json steps = nlohmann::json::parse(unlimited.out).at("steps");
+    EXPECT_EQ(steps.size(), static_cast<std::size_t>(all_steps));
+    for (const nlohmann::json& step : steps) EXPECT_FALSE(step.contains("recompute"));
 }
 
 }  // namespace

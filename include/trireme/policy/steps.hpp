@@ -1,6 +1,7 @@
 // Forms the micro-batches of a step by their predicted times, as DynaPipe does (Jiang et al., EuroSys 2024).
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -32,13 +33,18 @@ struct MicrobatchRules {
 // sorted by length. `lengths` has the length of each sample in tokens, in any order.
 std::size_t count_fewest_microbatches(std::vector<std::size_t> lengths, const MicrobatchRules& rules);
 
+// The micro-batches of a step, in the order of the plan.
+struct FormedStep {
+    std::vector<std::vector<plan::SampleVisit>> microbatches;  // the samples of each; empty if it is not needed
+    double nanoseconds = 0;                                    // predicted; equal on all ranks
+};
+
 class StepFormer {
 public:
     StepFormer(const plan::ProvedPrograms& programs, MicrobatchRules rules, StageSums stages);
     ~StepFormer();
 
-    // Returns the samples of each micro-batch of a step, in the order of the plan. Micro-batches that are not
-    // needed are empty. The result depends on the samples, not on their order:
+    // Forms the micro-batches of a step. The result depends on the samples, not on their order:
     // - The samples are sorted by length, and cut into consecutive groups, the micro-batches. With S stages,
     //   the cut minimizes (S - 1) t + f. The time of a micro-batch is the time of its slowest stage, t is the
     //   longest time of a micro-batch, and f is the sum of the times of the micro-batches of the replica with
@@ -50,11 +56,24 @@ public:
     //   with the shortest predicted step is chosen.
     // Throws ConfigError if a sample has more than `max_rows` tokens, or if the step needs more micro-batches
     // than the plan has.
-    std::vector<std::vector<plan::SampleVisit>> form(std::vector<StepSample> samples);
+    FormedStep form(std::vector<StepSample> samples);
+    // Returns false if form() would throw.
+    bool can_form(const std::vector<StepSample>& samples) const;
 
 private:
     struct State;
     std::unique_ptr<State> state_;
 };
+
+// A step that one of several formers has formed.
+struct FastestStep {
+    std::size_t former = 0;  // index
+    FormedStep step;
+};
+
+// Forms a step with each of `formers` that can form it, and returns the step with the shortest predicted time.
+// Of equal times, that of the first former is returned. If no former can form the step, throws as the last one
+// does.
+FastestStep form_fastest(std::deque<StepFormer>& formers, const std::vector<StepSample>& samples);
 
 }  // namespace trireme::policy

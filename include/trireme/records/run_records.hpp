@@ -69,7 +69,8 @@ struct StepLine {
     Figure seconds, predicted_s;
     Figure predicted_bytes;  // on the rank that needs the most memory in this step
     Figure deficit_bytes, recomputed_bytes, offloaded_bytes;  // see setup::StepFit
-    std::string clock;                                        // "wall" or "simulated"
+    std::string recompute;  // of all micro-batches; empty unless steps choose it
+    std::string clock;      // "wall" or "simulated"
     Figure tokens_per_s, mfu, mfu_causal, bubble;
     Figure bubble_schedule, wait_tensor, wait_data, wait_other;  // the parts of the bubble
     RankLists ranks;                                             // empty for a run of one rank

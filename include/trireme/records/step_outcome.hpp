@@ -10,6 +10,7 @@
 #include "trireme/comm/step_gather.hpp"
 #include "trireme/device/tensor.hpp"
 #include "trireme/plan/observation.hpp"
+#include "trireme/plan/recompute.hpp"
 #include "trireme/setup/model_flops.hpp"
 
 namespace trireme::records {
@@ -53,9 +54,11 @@ struct StepOutcome {
     double seconds = 0;             // duration on the slowest rank
     std::optional<double> predicted_seconds =
         {};  // see setup::StepPredictor; set on the rank that writes records
-    // See setup::StepFit; like `predicted_seconds`. The last three are set with --elastic length only.
+    // See setup::StepFit; like `predicted_seconds`. The bytes after the first are set with --elastic length
+    // only.
     std::optional<std::size_t> predicted_bytes = {}, deficit_bytes = {}, recomputed_bytes = {},
                                offloaded_bytes = {};
+    std::optional<plan::Recompute> recompute = {};
     double compute_seconds = 0;               // in kernels; mean over the ranks
     plan::RankWaits waits = {};               // mean over the ranks
     std::vector<plan::RankTimes> ranks = {};  // per rank

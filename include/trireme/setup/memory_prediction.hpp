@@ -23,6 +23,7 @@ struct SizedPlan {
     device::MemorySpace memory_space;  // memory space of tensors; `ghost` is counted like `host`
     // Per rank: see PlanState::step_limits. Empty: only the largest micro-batches limit a step.
     std::span<const StepLimit> step_limits = {};
+    std::span<const StepLevel> step_levels = {};  // see PlanState::step_levels
 
     SizedPlan(const model::ModelConfig& model_config, const plan::Plan& run_plan, device::DType value_dtype,
               const std::vector<stage::BatchShape>& largest_shapes,
@@ -35,13 +36,15 @@ struct SizedPlan {
     SizedPlan(const Job& job, const PlanState& state)
         : SizedPlan(job.model, state.plan, job.dtype, state.largest_microbatches, job.memory_space) {
         step_limits = state.step_limits;
+        step_levels = state.step_levels;
     }
 };
 
 // Returns the rank's stages and shares. If the rank is idle, the result has team -1 and no stages.
 stage::LocalWork make_local_work(const SizedPlan& sized_plan, int rank);
 // Limits the buffers of a step in `work` to those of a step, or of an evaluation, with the largest
-// micro-batches, and to SizedPlan::step_limits of the rank. `work` is the work of a rank that is not idle.
+// micro-batches, and to SizedPlan::step_limits of the rank. If steps choose their recomputation, the buffers
+// suffice for all choices. `work` is the work of a rank that is not idle.
 void limit_step_memory(const SizedPlan& sized_plan, stage::LocalWork& work);
 
 // The input batches, one per micro-batch, that a rank holds at a time during steps and evaluations, at most.

@@ -80,6 +80,13 @@ struct Job {
     SlowRun slow_run = {};                    // emulated slow ranks (--slow), which no policy may read
 };
 
+// A recomputation that all micro-batches of a step may have.
+struct StepLevel {
+    plan::Recompute level = plan::Recompute::none;  // minimum of all stages that can execute it
+    std::vector<plan::Recompute> recompute = {};    // per stage
+    stage::BatchShape largest_microbatch = {};      // that fits into memory with this recomputation
+};
+
 // The current plan and the values that follow from it. A change of plan replaces the whole struct.
 struct PlanState {
     plan::Plan plan;
@@ -87,6 +94,9 @@ struct PlanState {
     // micro-batches are formed by time.
     std::size_t microbatch_samples = 1;
     std::size_t max_microbatch_rows = 0;  // set only if micro-batches are formed by time; otherwise 0
+    // The recomputations among which each step chooses, from the lowest to the highest. Higher ones allow
+    // larger micro-batches. Empty if all steps have the recomputation of the plan.
+    std::vector<StepLevel> step_levels = {};
     // The largest micro-batch of training, then the largest of evaluations; each is present only if it occurs.
     std::vector<stage::BatchShape> largest_microbatches = {};
     std::vector<StepLimit> step_limits = {};  // per rank; empty without --elastic length
@@ -112,17 +122,6 @@ void check_batch_size(const config::RunConfig& config);
 
 // Returns the number of samples in the largest micro-batch of a plan for `batch` samples per step.
 std::size_t count_microbatch_samples(std::size_t batch, const plan::Plan& plan);
-
-// Sets the sizes of micro-batches in `state`, and fits its plan into the memory limit. `request` is the request
-// from which this plan was made. If micro-batches are formed by time, the plan needs as much memory as with
-// LengthPolicy::pad, or less if the memory limit is lower. `trains` is false for an evaluation. Throws
-// ConfigError if no plan fits into the memory limit.
-void size_microbatches(const Job& job, const PlanRequest& request, int ranks, bool trains, PlanState& state);
-
-// Throws ConfigError if --length forms micro-batches by time, but the model or the schedule does not support
-// such micro-batches.
-void check_forming_by_time(const config::RunConfig& config, const model::ModelConfig& model,
-                           const plan::Plan& plan);
 
 // Throws ConfigError if a step has fewer samples than micro-batches, unless micro-batches are formed by time.
 // `request` is the request from which `plan` was made; the message uses it to explain the number of

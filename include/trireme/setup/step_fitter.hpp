@@ -2,6 +2,7 @@
 // optimizer state is offloaded.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "trireme/policy/recompute.hpp"
@@ -12,7 +13,7 @@ namespace trireme::setup {
 
 // The memory of one step. The bytes are those of the rank that would exceed its limit the most.
 struct StepFit {
-    // Per micro-batch; empty if no rank would exceed its limit.
+    // Per micro-batch; empty if all of them have the recomputation of the plan.
     std::vector<plan::MicrobatchLevels> levels = {};
     std::size_t predicted_bytes = 0;
     std::size_t deficit_bytes = 0;     // excess over the limit with the recomputation of the plan
@@ -20,6 +21,8 @@ struct StepFit {
     std::size_t offloaded_bytes = 0;   // optimizer state that is offloaded
     bool offloads_state = false;       // optimizer state of some rank is offloaded
     double offload_seconds = 0;        // by which waits for this state lengthen the step
+    // The recomputation of all micro-batches, if steps choose it: see PlanState::step_levels.
+    std::optional<plan::Recompute> recompute = {};
 };
 
 // The means by which steps are fitted into memory.

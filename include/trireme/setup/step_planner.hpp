@@ -20,7 +20,7 @@ struct PlannedStep {
     std::size_t step = 0;  // from 0
     StepSize size = {};
     std::vector<plan::Microbatch> microbatches;
-    StepFit fit = {};  // only with --elastic length
+    StepFit fit = {};  // only if the recomputation of steps may differ
     // The hash of `microbatches` and `fit.levels`, below 2^53, so that a double holds it exactly.
     std::uint64_t hash = 0;
 
@@ -52,7 +52,8 @@ private:
     struct Work;
     struct Memory;
 
-    std::vector<std::vector<plan::SampleVisit>> form_microbatches(const std::vector<plan::SampleVisit>& visits);
+    std::vector<std::vector<plan::SampleVisit>> form_microbatches(const std::vector<plan::SampleVisit>& visits,
+                                                                  StepFit& fit);
 
     const Job& job_;
     const PlanState& current_;

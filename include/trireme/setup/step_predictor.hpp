@@ -20,8 +20,8 @@ public:
 
     // Returns the predicted seconds of a step, which is numbered from 0.
     double predict_seconds(std::size_t step);
-    // Returns the predicted memory of a step. Without --elastic length, only StepFit::predicted_bytes is set,
-    // for the rank that needs the most.
+    // Returns the predicted memory of a step. Without --elastic length, predicted_bytes is that of the rank
+    // that needs the most, and deficit_bytes and recomputed_bytes are not set.
     StepFit predict_memory(std::size_t step);
 
 private:

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include "policy/steps/cut_samples.hpp"
 #include "policy/steps/share_evenly.hpp"
@@ -151,7 +152,7 @@ StepFormer::StepFormer(const plan::ProvedPrograms& programs, MicrobatchRules rul
     : state_(std::make_unique<State>(programs, rules, std::move(stages))) {}
 StepFormer::~StepFormer() = default;
 
-std::vector<std::vector<plan::SampleVisit>> StepFormer::form(std::vector<StepSample> samples) {
+FormedStep StepFormer::form(std::vector<StepSample> samples) {
     std::ranges::sort(samples, {}, [](const StepSample& each) {
         return std::tuple(each.length, each.visit.epoch, each.visit.sample);
     });
@@ -178,7 +179,7 @@ std::vector<std::vector<plan::SampleVisit>> StepFormer::form(std::vector<StepSam
     std::vector<std::size_t> ranks(1 + *std::ranges::max_element(classes));
     std::iota(ranks.begin(), ranks.end(), 0);
     std::vector<std::size_t> best_arrangement;
-    double best_seconds = 0;
+    FormedStep best;
     do {
         std::vector<std::size_t> arrangement(state_->limits.max_microbatches, no_range);
         for (std::size_t r = 0; r < ranges_of_replicas.size(); ++r) {
@@ -186,19 +187,38 @@ std::vector<std::vector<plan::SampleVisit>> StepFormer::form(std::vector<StepSam
             std::ranges::stable_sort(order, {}, [&](std::size_t range) { return ranks[classes[range]]; });
             for (std::size_t i = 0; i < order.size(); ++i) arrangement[state_->replicas[r].turns[i]] = order[i];
         }
-        const double seconds = state_->clock.predict_seconds(arrange_costs(range_costs, arrangement));
-        if (!best_arrangement.empty() && seconds >= best_seconds) continue;
-        best_seconds = seconds;
+        const double nanoseconds = state_->clock.predict_seconds(arrange_costs(range_costs, arrangement));
+        if (!best_arrangement.empty() && nanoseconds >= best.nanoseconds) continue;
+        best.nanoseconds = nanoseconds;
         best_arrangement = std::move(arrangement);
     } while (std::ranges::next_permutation(ranks).found);
 
-    std::vector<std::vector<plan::SampleVisit>> microbatches(best_arrangement.size());
-    for (std::size_t m = 0; m < microbatches.size(); ++m) {
+    best.microbatches.resize(best_arrangement.size());
+    for (std::size_t m = 0; m < best_arrangement.size(); ++m) {
         if (best_arrangement[m] == no_range) continue;
         const SampleRange& range = ranges[best_arrangement[m]];
-        for (std::size_t s = range.begin; s < range.end; ++s) microbatches[m].push_back(samples[s].visit);
+        for (std::size_t s = range.begin; s < range.end; ++s) best.microbatches[m].push_back(samples[s].visit);
     }
-    return microbatches;
+    return best;
+}
+
+bool StepFormer::can_form(const std::vector<StepSample>& samples) const {
+    std::vector<std::size_t> lengths;
+    for (const StepSample& sample : samples) lengths.push_back(sample.length);
+    const CutLimits& limits = state_->limits;
+    return std::ranges::max(lengths) <= limits.rules.max_rows &&
+           count_fewest_microbatches(std::move(lengths), limits.rules) <= limits.max_microbatches;
+}
+
+FastestStep form_fastest(std::deque<StepFormer>& formers, const std::vector<StepSample>& samples) {
+    std::optional<FastestStep> fastest;
+    for (std::size_t f = 0; f < formers.size(); ++f) {
+        const bool is_only_one = !fastest && f + 1 == formers.size();
+        if (!is_only_one && !formers[f].can_form(samples)) continue;
+        FormedStep step = formers[f].form(samples);
+        if (!fastest || step.nanoseconds < fastest->step.nanoseconds) fastest = {f, std::move(step)};
+    }
+    return *std::move(fastest);
 }
 
 }  // namespace trireme::policy

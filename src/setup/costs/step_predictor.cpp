@@ -58,8 +58,10 @@ double StepPredictor::predict_seconds(std::size_t step) {
 }
 
 StepFit StepPredictor::predict_memory(std::size_t step) {
-    if (state_->is_elastic) return state_->planner.plan_step(step).fit;
-    return {.predicted_bytes = state_->bytes.predict_max_bytes(state_->count_shapes(step))};
+    StepFit fit = state_->planner.plan_step(step).fit;
+    if (!state_->is_elastic)
+        fit.predicted_bytes = state_->bytes.predict_max_bytes(state_->count_shapes(step), fit.levels);
+    return fit;
 }
 
 }  // namespace trireme::setup

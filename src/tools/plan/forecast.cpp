@@ -10,6 +10,7 @@
 #include "trireme/setup/measured_layout.hpp"
 #include "trireme/setup/memory_limit.hpp"
 #include "trireme/setup/memory_prediction.hpp"
+#include "trireme/setup/microbatch_sizes.hpp"
 #include "trireme/setup/model_choice.hpp"
 #include "trireme/setup/planning.hpp"
 #include "trireme/setup/setup.hpp"
@@ -100,9 +101,10 @@ ForecastInputs make_inputs_with_corpus(config::RunConfig run, const std::string&
     for (std::size_t step = 0; step < steps; ++step) {
         for (const stage::BatchShape& shape : planner.list_shapes(step))
             inputs.steps[step].push_back(setup::count_shape(shape));
-        if (setup::is_elastic(run)) inputs.fits.push_back(planner.plan_step(step).fit);
+        inputs.fits.push_back(planner.plan_step(step).fit);
     }
     inputs.step_limits = setup.current.step_limits;
+    inputs.step_levels = setup.current.step_levels;
     return inputs;
 }
 
@@ -135,6 +137,7 @@ std::vector<setup::RankMemory> predict_memory(const ForecastInputs& inputs, cons
     setup::SizedPlan sized_plan(inputs.model, inputs.plan, inputs.dtype, inputs.largest_microbatches,
                                 setup::find_memory_space(run.precision.device));
     sized_plan.step_limits = inputs.step_limits;
+    sized_plan.step_levels = inputs.step_levels;
     const stage::GradientPlan gradients = make_gradient_plan(sized_plan);
     const bool saves_checkpoints = run.run.checkpoint_every > 0;
     return predict_memory_of_ranks(sized_plan, &run.optimizer, gradients, ranks, saves_checkpoints);

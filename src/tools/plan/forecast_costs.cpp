@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "trireme/model/model.hpp"
+#include "trireme/setup/elastic_memory.hpp"
 #include "trireme/setup/machine.hpp"
 #include "trireme/setup/measured_layout.hpp"
 #include "trireme/setup/memory_prediction.hpp"
@@ -118,6 +119,7 @@ schedule::StepCosts add_costs(config::RunConfig run, const std::string& cluster,
     setup::SizedPlan sized_plan(inputs.model, inputs.plan, inputs.dtype, inputs.largest_microbatches,
                                 setup::find_memory_space(run.precision.device));
     sized_plan.step_limits = inputs.step_limits;
+    sized_plan.step_levels = inputs.step_levels;
     const stage::GradientPlan gradients = make_gradient_plan(sized_plan);
     const setup::PricedPlan priced{inputs.model, inputs.plan, inputs.dtype, run.optimizer, gradients};
     setup::StepCostPredictor predictor(priced, machine);
@@ -132,11 +134,9 @@ schedule::StepCosts add_costs(config::RunConfig run, const std::string& cluster,
         setup::StepBytes bytes(sized_plan, run.optimizer, gradients, ranks, run.run.checkpoint_every > 0);
         for (std::size_t k = 0; k < forecast.steps.size(); ++k) {
             StepForecast& step = forecast.steps[k];
-            if (inputs.fits.empty()) {
-                step.memory.predicted_bytes = bytes.predict_max_bytes(step.microbatches);
-            } else {
-                step.memory = inputs.fits[k];
-            }
+            step.memory = inputs.fits[k];
+            if (!setup::is_elastic(run))
+                step.memory.predicted_bytes = bytes.predict_max_bytes(step.microbatches, step.memory.levels);
         }
     }
     return costs.front();

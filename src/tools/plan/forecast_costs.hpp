@@ -22,10 +22,10 @@ struct ForecastInputs {
     std::vector<stage::BatchShape> largest_microbatches;
     // Per step, from the first step on: the micro-batches of the step. Only one step without a corpus.
     std::vector<std::vector<plan::MicrobatchShape>> steps;
-    // With --elastic length: the memory of each step, and PlanState::step_limits. Otherwise empty.
-    std::vector<setup::StepFit> fits = {};
-    std::vector<setup::StepLimit> step_limits = {};
-    std::string assumption;  // see Forecast
+    std::vector<setup::StepFit> fits = {};           // per step: see setup::PlannedStep; empty without a corpus
+    std::vector<setup::StepLimit> step_limits = {};  // see setup::PlanState
+    std::vector<setup::StepLevel> step_levels = {};  // see setup::PlanState
+    std::string assumption;                          // see Forecast
 };
 
 // Sets the members `costs`, `unit`, `cost_source`, `counted_costs` and `steps` of the forecast. Returns the

@@ -229,6 +229,7 @@ Json list_steps(const Forecast& forecast) {
             line["recomputed_bytes"] = step.memory.recomputed_bytes;
             line["offloaded_bytes"] = step.memory.offloaded_bytes;
         }
+        if (step.memory.recompute) line["recompute"] = to_string(*step.memory.recompute);
         line["micro_batches"] = std::move(microbatches);
         steps.push_back(std::move(line));
     }

@@ -166,7 +166,7 @@ TeamWork find_team_work(const plan::Plan& plan, bool is_packed) {
     TeamWork extremes{.lightest = 1, .heaviest = 1};
     for (int step = 0; step < 5; ++step) {
         const Samples samples = draw_step_samples(64, draw);
-        const auto lengths = find_lengths(former.form(samples), samples);
+        const auto lengths = find_lengths(former.form(samples).microbatches, samples);
         for (std::size_t stage = 0; stage < shape.holders.size(); ++stage) {
             std::map<int, double> work_of_teams;
             double work = 0;
@@ -214,7 +214,7 @@ TEST(StepFormer, UsesEverySampleOnceWithinTheLimits) {
                 StepFormer former(plan.training, {.is_packed = is_packed, .max_rows = max_rows},
                                   stages.make_sums());
 
-                const Formed microbatches = former.form(samples);
+                const Formed microbatches = former.form(samples).microbatches;
 
                 EXPECT_EQ(std::ssize(microbatches), plan.microbatches());
                 expect_same_samples(microbatches, samples);
@@ -233,11 +233,12 @@ TEST(StepFormer, DependsOnTheSamplesButNotOnTheirOrder) {
         StepFormer former(plan.training, rules, stages.make_sums());
         for (int step = 0; step < 5; ++step) {
             Samples samples = draw_step_samples(40, draw);
-            const Formed microbatches = former.form(samples);
+            const Formed microbatches = former.form(samples).microbatches;
             shuffle(samples, draw);
 
-            EXPECT_EQ(former.form(samples), microbatches);
-            EXPECT_EQ(StepFormer(plan.training, rules, stages.make_sums()).form(samples), microbatches)
+            EXPECT_EQ(former.form(samples).microbatches, microbatches);
+            EXPECT_EQ(StepFormer(plan.training, rules, stages.make_sums()).form(samples).microbatches,
+                      microbatches)
                 << "earlier steps have no effect";
         }
     }
@@ -249,7 +250,7 @@ TEST(StepFormer, LeavesMicrobatchesWithoutSamplesEmpty) {
                       stages.make_sums());
     const Samples samples = samples_with({10, 500, 30});
 
-    const Formed microbatches = former.form(samples);
+    const Formed microbatches = former.form(samples).microbatches;
 
     EXPECT_EQ(microbatches.size(), 8);
     expect_same_samples(microbatches, samples);
@@ -263,7 +264,7 @@ TEST(StepFormer, SeparatesASampleThatFitsOnlyAlone) {
         StepFormer former(plan_grid(1, 1, 4).training, {.is_packed = is_packed, .max_rows = 100},
                           stages.make_sums());
 
-        auto lengths = find_lengths(former.form(samples), samples);
+        auto lengths = find_lengths(former.form(samples).microbatches, samples);
 
         std::ranges::sort(lengths);
         EXPECT_EQ(lengths, (std::vector<std::vector<std::size_t>>{{}, {}, {10, 10, 10}, {99}}));
@@ -300,6 +301,28 @@ TEST(StepFormer, RejectsStepsThatNeedMoreMicrobatchesThanThePlanHas) {
     }
 }
 
+// A call takes a long time, so that one large micro-batch is faster than two small ones, even if its rows take
+// longer.
+TEST(StepFormer, IsChosenForTheShortestStepOfThoseThatCanFormIt) {
+    const plan::Plan plan = plan_grid(1, 1, 2);
+    const TimedStages stages({{.call = 1e6, .row = 1}});
+    const TimedStages slower_stages({{.call = 1e6, .row = 2}});
+    std::deque<StepFormer> formers;
+    formers.emplace_back(plan.training, MicrobatchRules{.max_rows = 100}, stages.make_sums());
+    formers.emplace_back(plan.training, MicrobatchRules{.max_rows = 100}, stages.make_sums());
+    formers.emplace_back(plan.training, MicrobatchRules{.max_rows = 300}, slower_stages.make_sums());
+    const auto find_former = [&](const std::vector<std::size_t>& lengths) {
+        return form_fastest(formers, samples_with(lengths)).former;
+    };
+
+    EXPECT_EQ(find_former({50, 50}), 0) << "the first two take equally long";
+    EXPECT_EQ(find_former({50, 50, 50}), 2) << "the others need two micro-batches";
+    EXPECT_EQ(find_former({60, 70, 80}), 2) << "the others need more micro-batches than the plan has";
+    EXPECT_EQ(find_former({101}), 2);
+    EXPECT_TRUE(
+        says(catch_message<ConfigError>([&] { find_former({301}); }), "micro-batches of 300 tokens only"));
+}
+
 // Every sample fills a micro-batch of its own, and each micro-batch is a class.
 TEST(StepFormer, ChoosesTheOrderWithTheShortestStep) {
     Draw draw(RandomKey{20261128}.then("classes"));
@@ -326,7 +349,7 @@ TEST(StepFormer, ChoosesTheOrderWithTheShortestStep) {
                 return clock.predict_seconds(schedule::StepCosts(costs));
             };
 
-            const double seconds = predict_seconds(find_lengths(former.form(samples), samples));
+            const double seconds = predict_seconds(find_lengths(former.form(samples).microbatches, samples));
 
             std::vector<std::vector<std::size_t>> lengths{{60}, {70}, {80}, {100}};
             double shortest = seconds;
