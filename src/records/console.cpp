@@ -218,7 +218,7 @@ void Console::print_header(const Manifest& manifest, const plan::Plan& plan, con
     if (!manifest.kernel_times.empty())
         out_ << "kernels   times as measured, " << manifest.kernel_times << '\n';
     out_ << describe_cores(manifest) << describe_memory(memory);
-    const std::string elastic = setup::describe_elastic(job_);
+    const std::string elastic = setup::describe_elastic(job_, plan);
     if (!elastic.empty()) out_ << "elastic   " << elastic << '\n';
     if (!manifest.slow.empty()) out_ << "slow      on purpose: " << setup::describe(manifest.slow) << '\n';
     if (!run_dir.empty()) out_ << "run       " << run_dir << '\n';

@@ -26,8 +26,8 @@ std::string describe_longest_sample(const Job& job) {
 }
 
 // Returns, for example, "recomputation and offload".
-std::string list_means(const Job& job) {
-    if (!explain_no_offload(job).empty()) return "recomputation";
+std::string list_means(const Job& job, const plan::Plan& plan) {
+    if (!explain_no_offload(job, plan).empty()) return "recomputation";
     return may_recompute(job.config.policy) ? "recomputation and offload" : "offload";
 }
 
@@ -91,7 +91,7 @@ bool may_recompute(const config::PolicyConfig& policy) {
                policy.elastic_means.end();
 }
 
-std::string explain_no_offload(const Job& job) {
+std::string explain_no_offload(const Job& job, const plan::Plan& plan) {
     const std::vector<config::ElasticMeans>& means = job.config.policy.elastic_means;
     const bool is_demanded = std::ranges::find(means, config::ElasticMeans::offload) != means.end();
     if (!means.empty() && !is_demanded) return "--elastic-means leaves it out";
@@ -101,6 +101,8 @@ std::string explain_no_offload(const Job& job) {
         reason = "the optimizer keeps no state";
     } else if (job.devices && std::ranges::any_of(job.devices->kinds, has_no_link)) {
         reason = cat("the cluster ", job.devices->cluster, " has no \"host\" link");
+    } else if (plan.training.shape.has_speculative_updates) {
+        reason = cat("with schedule ", plan.schedule, " the update may be undone during the next step");
     } else if (job.config.policy.move == config::MoveMethod::overlap) {
         reason = "--move overlap moves the state during a step";
     }
@@ -116,12 +118,12 @@ layout::Link find_host_link(const Job& job, int rank) {
     return job.memory_space == device::MemorySpace::gpu ? typical_gpu : typical_disk;
 }
 
-std::string describe_elastic(const Job& job) {
+std::string describe_elastic(const Job& job, const plan::Plan& plan) {
     if (job.memory_limits.empty()) return "";
     const auto [least, most] = std::ranges::minmax(job.memory_limits);
-    const std::string no_offload = explain_no_offload(job);
+    const std::string no_offload = explain_no_offload(job, plan);
     return cat("each step fits into ", format_bytes(least), least < most ? cat(" to ", format_bytes(most)) : "",
-               " per rank by ", list_means(job),
+               " per rank by ", list_means(job, plan),
                no_offload.empty() ? "" : cat("; no offload, because ", no_offload));
 }
 
@@ -131,7 +133,7 @@ std::string explain_lack_for_largest_microbatches(const Job& job, const PlanStat
     std::vector<std::size_t> least(ranks);  // 0 on idle ranks
     std::vector<std::size_t> min_excess(state.plan.teams.size(), std::numeric_limits<std::size_t>::max());
     std::vector<std::size_t> constant(ranks);
-    const bool may_offload = explain_no_offload(job).empty();
+    const bool may_offload = explain_no_offload(job, state.plan).empty();
     for (const plan::Recompute level :
          {plan::Recompute::none, plan::Recompute::selective, plan::Recompute::full}) {
         if (level != plan::Recompute::none && !may_recompute(job.config.policy)) continue;
@@ -172,7 +174,7 @@ std::string explain_lack_for_largest_microbatches(const Job& job, const PlanStat
                    format_with_commas(limit), " bytes; use more stages or replicas, or raise --memory-limit");
     return cat("rank ", worst, " needs ", format_with_commas(least[worst]), " bytes for micro-batches of ",
                format_with_commas(state.largest_microbatches.front().rows), " tokens, even with all possible ",
-               list_means(job), ", but its memory limit is ", format_with_commas(limit), " bytes",
+               list_means(job, state.plan), ", but its memory limit is ", format_with_commas(limit), " bytes",
                describe_longest_sample(job), "; raise --memory-limit or --microbatches");
 }
 
@@ -180,7 +182,7 @@ void limit_steps(const Job& job, PlanState& state) {
     state.step_limits.clear();
     if (job.memory_limits.empty()) return;
     const std::vector<RankMemory> memories = predict_memory(job, state, state.plan, state.gradients);
-    const bool may_offload = explain_no_offload(job).empty();
+    const bool may_offload = explain_no_offload(job, state.plan).empty();
     for (std::size_t rank = 0; rank < memories.size(); ++rank) {
         const std::size_t constant = memories[rank].total() - memories[rank].step_buffers;
         const std::size_t limit = job.memory_limits[rank];

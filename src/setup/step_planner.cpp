@@ -172,11 +172,11 @@ struct StepPlanner::Memory {
           costs(priced, machine),
           bytes({job, current}, job.config.optimizer, current.gradients,
                 static_cast<int>(job.memory_limits.size()), job.config.run.checkpoint_every > 0),
-          fitter(priced, costs, bytes, job.memory_limits, list_means(job)) {}
+          fitter(priced, costs, bytes, job.memory_limits, list_means(job, current.plan)) {}
 
-    static FitMeans list_means(const Job& job) {
+    static FitMeans list_means(const Job& job, const plan::Plan& plan) {
         FitMeans means{.may_recompute = may_recompute(job.config.policy)};
-        if (!explain_no_offload(job).empty()) return means;
+        if (!explain_no_offload(job, plan).empty()) return means;
         for (std::size_t rank = 0; rank < job.memory_limits.size(); ++rank)
             means.offload_seconds_per_byte.push_back(1 / find_host_link(job, static_cast<int>(rank)).bandwidth);
         return means;

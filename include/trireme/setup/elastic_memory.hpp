@@ -25,15 +25,15 @@ std::vector<std::size_t> find_memory_limits(const config::RunConfig& config,
 void check_elastic(const config::RunConfig& config, const model::ModelConfig& model, const plan::Plan& plan);
 
 bool may_recompute(const config::PolicyConfig& policy);
-// Returns why optimizer state is not offloaded; an empty text if it may be offloaded. Throws ConfigError if
-// --elastic-means demands offload, and it is not possible.
-std::string explain_no_offload(const Job& job);
+// Returns why optimizer state is not offloaded in steps of `plan`; an empty text if it may be offloaded. Throws
+// ConfigError if --elastic-means demands offload, and it is not possible.
+std::string explain_no_offload(const Job& job, const plan::Plan& plan);
 // Returns the link over which the optimizer state of a rank is offloaded: that of the cluster file in a
 // simulation, otherwise a typical one. Requires that it may be offloaded.
 layout::Link find_host_link(const Job& job, int rank);
 
 // Describes, for users, the limit and the means; an empty text without --elastic length.
-std::string describe_elastic(const Job& job);
+std::string describe_elastic(const Job& job, const plan::Plan& plan);
 
 // Returns why a rank exceeds its limit with the largest micro-batches of `state`, even with the recomputation
 // and the offload that need the least memory. Returns an empty text if all ranks are within their limits.
