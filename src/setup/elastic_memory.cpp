@@ -101,10 +101,10 @@ std::string explain_no_offload(const Job& job, const plan::Plan& plan) {
         reason = "the optimizer keeps no state";
     } else if (job.devices && std::ranges::any_of(job.devices->kinds, has_no_link)) {
         reason = cat("the cluster ", job.devices->cluster, " has no \"host\" link");
-    } else if (plan.training.shape.has_speculative_updates) {
-        reason = cat("with schedule ", plan.schedule, " the update may be undone during the next step");
-    } else if (job.config.policy.move == config::MoveMethod::overlap) {
-        reason = "--move overlap moves the state during a step";
+    } else if (plan.training.look_ahead > 0) {
+        reason = cat("with schedule ", plan.schedule, " a step begins before the previous one ends");
+    } else if (may_change_layout(job.config.policy)) {
+        reason = "a change of the layout would need the memory of two plans";
     }
     if (is_demanded && !reason.empty())
         throw ConfigError(cat("--elastic-means offload has nothing to work with, because ", reason));

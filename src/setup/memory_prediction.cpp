@@ -246,6 +246,9 @@ public:
         if (optimizer_ == nullptr) return memories;
         const std::vector<stage::ExchangeSize> sizes = predict_exchange_sizes(gradients_, ranks, parameters);
         add_training_memory(sized_plan_, *optimizer_, sizes, parameters, memories);
+        for (RankMemory& memory : memories)
+            if (!sized_plan_.step_limits.empty() && memory.step_buffers == step_bytes)
+                memory.offloadable = 0;  // the buffers of every step fit
         if (saves_checkpoints_) add_checkpoint_copies(sized_plan_, *optimizer_, sizes, memories);
         if (!may_offload_or_skip(sized_plan_.plan)) return memories;
         device::Stream stream{.backend = device::GhostStream{}};

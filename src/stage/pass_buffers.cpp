@@ -74,9 +74,10 @@ void PassBuffers::add_step(const StepWork& work) {
         shapes.push_back(batch == nullptr ? BatchShape{} : find_shape(*batch));
     const StepMemory& memory =
         steps_.emplace(step, planner_.plan_step(*program_, team_, *shape_, shapes, work.levels)).first->second;
-    if (memory.bytes > max_bytes_)
+    const std::size_t allowed_bytes = offload_ ? max_bytes_ : state_begin();
+    if (memory.bytes > allowed_bytes)
         throw BugError(cat("rank ", rank_, " needs ", memory.bytes,
-                           " bytes for the activations and messages of a step, but only ", max_bytes_,
+                           " bytes for the activations and messages of a step, but only ", allowed_bytes,
                            " bytes are allowed"));
     if (offload_) offload_->begin_step(memory);
 }

@@ -14,6 +14,7 @@ void StateOffload::visit_pieces(std::size_t begin, std::size_t end, Visit&& visi
 }
 
 void StateOffload::begin_step(const StepMemory& memory) {
+    if (!taken_bytes_.empty()) throw BugError("a step offloads state while buffers of another step are in use");
     return_all();
     if (memory.bytes <= state_begin_) return;
     std::size_t begin = state_begin_;
@@ -22,7 +23,9 @@ void StateOffload::begin_step(const StepMemory& memory) {
         begin = pieces_.back().end;
     }
     for (const auto& [key, place] : memory.places)
-        visit_pieces(place.offset, place.offset + place.bytes, [](Piece& piece) { ++piece.coming_uses; });
+        if (place.bytes > 0)
+            visit_pieces(place.offset, place.offset + place.bytes, [](Piece& piece) { ++piece.coming_uses; });
+    std::erase_if(pieces_, [](const Piece& piece) { return piece.coming_uses == 0; });
     for (Piece& piece : pieces_)
         piece.save = store_.save(block_ + piece.begin, piece.begin - state_begin_, piece.end - piece.begin);
 }

@@ -11,9 +11,10 @@
 
 namespace trireme::rank {
 
-// Returns a store of `bytes` bytes in a file without a name, in the folder `folder`. Disk space is reserved
-// now. Throws ResourceError if the disk has not enough space, and ConfigError if the folder is not writable.
-std::unique_ptr<device::OffloadStore> make_file_store(const std::filesystem::path& folder, std::size_t bytes);
+// Returns a store for the bytes of `memory`, in a file without a name in the folder `folder`. Disk space is
+// reserved now. Throws ResourceError if the disk has not enough space, or if the folder is not writable.
+std::unique_ptr<device::OffloadStore> make_file_store(const std::filesystem::path& folder,
+                                                      const device::BufferPart& memory);
 
 // Makes a store for the optimizer state that may be offloaded from `buffers`, and connects it with them;
 // returns null if there is no such state. The store is memory of the host in a simulation and for a GPU, and a

@@ -62,6 +62,7 @@ private:
 struct OffloadTimes {
     std::map<Instruction, double> begins = {};   // least time from the begin of the step to the instruction
     std::map<Instruction, double> returns = {};  // least time from the end of the instruction to the update
+    double update = 0;                           // least time from the begin of the step to the update
 
     void merge(const OffloadTimes& other);  // keeps the longer one of the times of both objects
 };

@@ -65,6 +65,9 @@ ParameterTensors::ParameterTensors(const std::vector<ParameterSpec>& specs, devi
                                    device::BufferPart memory)
     : memory_(std::move(memory)), dtype_(dtype) {
     memory_.bytes = count_buffer_bytes(specs, dtype);
+    if (memory_.offset + memory_.bytes > memory_.buffer->bytes())
+        throw BugError(cat("parameters of ", memory_.bytes, " bytes do not fit at byte ", memory_.offset,
+                           " of a buffer of ", memory_.buffer->bytes(), " bytes"));
     tensors_.reserve(specs.size());
     std::size_t offset = 0;
     for (const ParameterSpec& spec : specs) {

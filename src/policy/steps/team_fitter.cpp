@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -73,10 +74,13 @@ bool TeamFitter::fit() {
     constexpr std::size_t parts = 8;
     const bool may_offload = std::ranges::max(needs) > 0;
     double best_time = std::numeric_limits<double>::infinity();
-    std::pair<std::vector<std::size_t>, std::vector<std::size_t>> best;  // choices and permitted bytes
+    std::optional<std::pair<std::vector<std::size_t>, std::vector<std::size_t>>>
+        best;  // choices, permitted bytes
     for (std::size_t part = 0; part <= (may_offload ? parts : 0); ++part) {
+        const std::vector<std::size_t> previous = permitted_bytes_;
         for (std::size_t rank = 0; rank < ranks_; ++rank)
             permitted_bytes_[rank] = std::min(needs[rank], round_up_to_cache_lines(needs[rank] * part / parts));
+        if (part > 0 && permitted_bytes_ == previous) continue;
         std::ranges::fill(choices_, 0);
         if (!fit_with_permitted_offload()) continue;
         if (may_offload) omit_needless_options();
@@ -85,8 +89,8 @@ bool TeamFitter::fit() {
         best_time = time;
         best = {choices_, permitted_bytes_};
     }
-    if (best.first.empty()) return false;
-    std::tie(choices_, permitted_bytes_) = best;
+    if (!best) return false;
+    std::tie(choices_, permitted_bytes_) = *best;
     return true;
 }
 
@@ -139,7 +143,7 @@ double TeamFitter::predict_time_alone() const {
         return found == times.end() ? 0 : found->second;
     };
     double time = 0;
-    double update = 0;
+    double update = offload.update;
     for (std::size_t use = 0; use < team_.uses.size(); ++use) {
         const schedule::Instruction& pass = team_.uses[use].taker;
         if (team_.uses[use].kind != schedule::BufferKind::workspace) continue;

@@ -110,6 +110,7 @@ void OffloadTimes::merge(const OffloadTimes& other) {
             longest = std::max(longest, seconds);
         }
     }
+    update = std::max(update, other.update);
 }
 
 StepCosts::StepCosts(const std::vector<StageCost>& stages) {

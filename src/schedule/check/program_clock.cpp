@@ -119,7 +119,9 @@ double ProgramClock::compute_end() const {
     const double reductions_end = compute_reductions_end();
     double end = 0;
     for (int team = 0; team < shape_.teams; ++team) {
-        double time = std::max(find_free_time(team), state_return_times_[static_cast<std::size_t>(team)]);
+        const auto t = static_cast<std::size_t>(team);
+        double time = std::max(find_free_time(team), state_return_times_[t]);
+        if (t < offloads_.size()) time = std::max(time, offloads_[t].update);
         for (const Holding& holding : holdings_.find_team_holdings(team)) {
             time = std::max(time, reductions_end) + costs_.find(holding.stage, 0).step;
         }

@@ -35,20 +35,24 @@ OffloadTimes predict_offload_times(const std::vector<BufferUse>& uses, const std
         std::size_t end_of_use = 0;  // index of the program
     };
     std::vector<Piece> pieces;
+    double save_seconds = 0;
     std::size_t begin = 0;
     for (const std::size_t end : cut_into_transfers(placement.bytes - state_begin)) {
         Piece piece{.seconds = static_cast<double>(end - begin) * seconds_per_byte};
         std::size_t first_use = uses.size() + passes.back()->end;
         for (std::size_t use = 0; use < uses.size(); ++use) {
             const std::size_t use_begin = placement.offsets[use];
-            if (use_begin >= state_begin + end || use_begin + bytes[use] <= state_begin + begin) continue;
+            if (bytes[use] == 0 || use_begin >= state_begin + end ||
+                use_begin + bytes[use] <= state_begin + begin)
+                continue;
             first_use = std::min(first_use, uses[use].begin);
             piece.end_of_use = std::max(piece.end_of_use, uses[use].end);
         }
         begin = end;
+        if (piece.end_of_use == 0) continue;  // no buffer uses the place of the piece, which stays
+        save_seconds += piece.seconds;
         const auto first_pass = std::ranges::lower_bound(passes, first_use, {}, &BufferUse::begin);
-        if (first_pass != passes.end())
-            keep_longer(times.begins, (*first_pass)->taker, static_cast<double>(end) * seconds_per_byte);
+        if (first_pass != passes.end()) keep_longer(times.begins, (*first_pass)->taker, save_seconds);
         pieces.push_back(piece);
     }
     // Pieces return in the order in which their memory becomes free. Each waits for those before it.
@@ -57,9 +61,9 @@ OffloadTimes predict_offload_times(const std::vector<BufferUse>& uses, const std
     for (const Piece& piece : pieces) {
         seconds += piece.seconds;
         const auto next_pass = std::ranges::lower_bound(passes, piece.end_of_use, {}, &BufferUse::begin);
-        if (next_pass == passes.begin()) continue;  // no pass uses the memory of the piece
-        keep_longer(times.returns, (*std::prev(next_pass))->taker, seconds);
+        if (next_pass != passes.begin()) keep_longer(times.returns, (*std::prev(next_pass))->taker, seconds);
     }
+    times.update = save_seconds + seconds;
     return times;
 }
 
