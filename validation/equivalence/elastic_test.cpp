@@ -36,25 +36,6 @@ protected:
                std::to_string(steps) + " " + precision;
     }
 
-    std::vector<nlohmann::json> read_steps(const std::string& folder) const {
-        std::istringstream lines(read(folder + "/steps.jsonl"));
-        std::vector<nlohmann::json> found;
-        for (std::string line; std::getline(lines, line);) {
-            found.push_back(nlohmann::json::parse(line));
-            if (!found.back().contains("loss")) found.pop_back();
-        }
-        return found;
-    }
-
-    static void expect_near(const std::vector<nlohmann::json>& steps,
-                            const std::vector<nlohmann::json>& expected, double bar) {
-        ASSERT_EQ(steps.size(), expected.size());
-        for (std::size_t s = 0; s < steps.size(); ++s) {
-            const double loss = expected[s].at("loss");
-            EXPECT_LE(std::abs(steps[s].at("loss").get<double>() - loss), bar * std::abs(loss));
-        }
-    }
-
     void expect_equal_losses_within_limits(const std::string& precision, const std::vector<Way>& ways,
                                            double bar) {
         ASSERT_EQ(run("train " + training(precision) + " --run-dir one").code, 0);

@@ -57,6 +57,26 @@ protected:
         }
     }
 
+    // Returns the records of the steps that have a loss.
+    std::vector<nlohmann::json> read_steps(const std::string& folder) const {
+        std::istringstream lines(read(folder + "/steps.jsonl"));
+        std::vector<nlohmann::json> found;
+        for (std::string line; std::getline(lines, line);) {
+            found.push_back(nlohmann::json::parse(line));
+            if (!found.back().contains("loss")) found.pop_back();
+        }
+        return found;
+    }
+
+    static void expect_near(const std::vector<nlohmann::json>& steps,
+                            const std::vector<nlohmann::json>& expected, double bar) {
+        ASSERT_EQ(steps.size(), expected.size());
+        for (std::size_t s = 0; s < steps.size(); ++s) {
+            const double loss = expected[s].at("loss");
+            EXPECT_LE(std::abs(steps[s].at("loss").get<double>() - loss), bar * std::abs(loss)) << "step " << s;
+        }
+    }
+
 private:
     static Losses read_losses(const std::string& lines) {
         std::istringstream in(lines);

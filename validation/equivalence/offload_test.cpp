@@ -38,28 +38,9 @@ protected:
         return read_steps(folder);
     }
 
-    std::vector<nlohmann::json> read_steps(const std::string& folder) const {
-        std::istringstream lines(read(folder + "/steps.jsonl"));
-        std::vector<nlohmann::json> steps;
-        for (std::string line; std::getline(lines, line);) {
-            steps.push_back(nlohmann::json::parse(line));
-            if (!steps.back().contains("loss")) steps.pop_back();
-        }
-        return steps;
-    }
-
     static int count_offloading(const std::vector<nlohmann::json>& steps) {
         return static_cast<int>(std::ranges::count_if(
             steps, [](const nlohmann::json& step) { return step.at("offloaded_bytes") > 0; }));
-    }
-
-    static void expect_near(const std::vector<nlohmann::json>& steps,
-                            const std::vector<nlohmann::json>& expected, double bar) {
-        ASSERT_EQ(steps.size(), expected.size());
-        for (std::size_t s = 0; s < steps.size(); ++s) {
-            const double loss = expected[s].at("loss");
-            EXPECT_LE(std::abs(steps[s].at("loss").get<double>() - loss), bar * loss) << "step " << s;
-        }
     }
 
     void expect_equal_losses_with_offload(const std::string& precision, const std::vector<Way>& ways,

@@ -72,8 +72,8 @@ struct FastestStep {
 };
 
 // Forms a step with each of `formers` that can form it, and returns the step with the shortest predicted time.
-// Of equal times, that of the first former is returned. If no former can form the step, throws as the last one
-// does.
+// If several steps take the shortest time, the step of the first former is returned. If no former can form the
+// step, throws as the last one does.
 FastestStep form_fastest(std::deque<StepFormer>& formers, const std::vector<StepSample>& samples);
 
 }  // namespace trireme::policy

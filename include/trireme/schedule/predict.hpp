@@ -64,6 +64,9 @@ struct OffloadTimes {
     std::map<Instruction, double> returns = {};  // least time from the end of the instruction to the update
     double update = 0;                           // least time from the begin of the step to the update
 
+    // Return the time of an instruction; 0 if it has no entry.
+    double find_begin(const Instruction& instruction) const;
+    double find_return(const Instruction& instruction) const;
     void merge(const OffloadTimes& other);  // keeps the longer one of the times of both objects
 };
 

@@ -138,22 +138,18 @@ schedule::OffloadTimes TeamFitter::predict_offload_times() const {
 // Returns the time from the begin of the step to the update, if the team waits for no other team.
 double TeamFitter::predict_time_alone() const {
     const schedule::OffloadTimes offload = predict_offload_times();
-    const auto find_time = [](const auto& times, const schedule::Instruction& instruction) {
-        const auto found = times.find(instruction);
-        return found == times.end() ? 0 : found->second;
-    };
     double time = 0;
     double update = offload.update;
     for (std::size_t use = 0; use < team_.uses.size(); ++use) {
         const schedule::Instruction& pass = team_.uses[use].taker;
         if (team_.uses[use].kind != schedule::BufferKind::workspace) continue;
         const PassOption& option = options(pass_of_use_[use])[choices_[pass_of_use_[use]]];
-        time = std::max(time, find_time(offload.begins, pass));
+        time = std::max(time, offload.find_begin(pass));
         time += find_pass_time(
                     costs_[static_cast<std::size_t>(pass.stage)][static_cast<std::size_t>(pass.microbatch)],
                     pass.op) +
                 find_pass_time(option.extra, pass.op);
-        update = std::max(update, time + find_time(offload.returns, pass));
+        update = std::max(update, time + offload.find_return(pass));
     }
     return update;
 }

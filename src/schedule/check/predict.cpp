@@ -17,6 +17,11 @@ namespace trireme::schedule {
 
 namespace {
 
+double find_time(const std::map<Instruction, double>& times, const Instruction& instruction) {
+    const auto found = times.find(instruction);
+    return found == times.end() ? 0 : found->second;
+}
+
 double compute_idle_fraction(double seconds, const std::vector<double>& busy_times) {
     if (seconds <= 0 || busy_times.empty()) return 0;
     const double mean =
@@ -102,6 +107,11 @@ StepCosts join_costs(const std::vector<StepCosts>& steps, int microbatches) {
 
 double Prediction::compute_bubble() const { return compute_idle_fraction(makespan, busy_times); }
 double StepTime::compute_bubble() const { return compute_idle_fraction(seconds, busy_times); }
+
+double OffloadTimes::find_begin(const Instruction& instruction) const { return find_time(begins, instruction); }
+double OffloadTimes::find_return(const Instruction& instruction) const {
+    return find_time(returns, instruction);
+}
 
 void OffloadTimes::merge(const OffloadTimes& other) {
     for (const auto member : {&OffloadTimes::begins, &OffloadTimes::returns}) {

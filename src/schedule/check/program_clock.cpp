@@ -10,12 +10,6 @@ namespace {
 
 bool is_backward(const Instruction& work) { return work.op != Op::forward; }
 
-// Returns the time of an instruction; 0 if there is none.
-double find_time(const std::map<Instruction, double>& times, const Instruction& instruction) {
-    const auto found = times.find(instruction);
-    return found == times.end() ? 0 : found->second;
-}
-
 }  // namespace
 
 ProgramClock::ProgramClock(const PipelineShape& shape, const StageHoldings& holdings, StepCosts costs)
@@ -64,11 +58,10 @@ Delivery ProgramClock::execute(int team, const Instruction& instruction) {
     double& time = free_times_[t];
     time = std::max(time, find_ready_time(instruction));
     const bool waits_for_state = t < offloads_.size();
-    if (waits_for_state) time = std::max(time, find_time(offloads_[t].begins, instruction));
+    if (waits_for_state) time = std::max(time, offloads_[t].find_begin(instruction));
     time += find_cost(instruction);
     if (waits_for_state)
-        state_return_times_[t] =
-            std::max(state_return_times_[t], time + find_time(offloads_[t].returns, instruction));
+        state_return_times_[t] = std::max(state_return_times_[t], time + offloads_[t].find_return(instruction));
     if (instruction.op == Op::backward || instruction.op == Op::backward_weight) {
         backward_end_times_[holdings_.find_holding(
             holdings_.pass_index(instruction.stage, instruction.microbatch))] = time;
