@@ -81,10 +81,12 @@ void visit_fields(auto& visit, As<StepLine> auto& line) {
     visit("seconds", line.seconds);
     visit("predicted_s", line.predicted_s);
     visit.count("predicted_bytes", line.predicted_bytes);
+    visit.count("limit_bytes", line.limit_bytes);
     visit.count("deficit_bytes", line.deficit_bytes);
     visit.count("recomputed_bytes", line.recomputed_bytes);
     visit.count("offloaded_bytes", line.offloaded_bytes);
     visit("recompute", line.recompute);
+    visit("planning_s", line.planning_s);
     visit("clock", line.clock);
     visit("tokens_per_s", line.tokens_per_s);
     visit("mfu", line.mfu);

@@ -77,10 +77,12 @@ StepLine make_step_line(std::size_t step, const StepOutcome& outcome, const setu
     line.seconds = outcome.seconds;
     line.predicted_s = outcome.predicted_seconds;
     if (outcome.predicted_bytes) line.predicted_bytes = to_figure(*outcome.predicted_bytes);
+    if (outcome.limit_bytes) line.limit_bytes = to_figure(*outcome.limit_bytes);
     if (outcome.deficit_bytes) line.deficit_bytes = to_figure(*outcome.deficit_bytes);
     if (outcome.recomputed_bytes) line.recomputed_bytes = to_figure(*outcome.recomputed_bytes);
     if (outcome.offloaded_bytes) line.offloaded_bytes = to_figure(*outcome.offloaded_bytes);
     if (outcome.recompute) line.recompute = to_string(*outcome.recompute);
+    if (outcome.planning_seconds > 0) line.planning_s = outcome.planning_seconds;
     line.clock = find_clock_name();
     line.tokens_per_s = to_figure(outcome.size.tokens) / outcome.seconds;
     line.mfu = flops.compute_step_flops(outcome.size) / available_flops;

@@ -113,27 +113,33 @@ std::string draw_speed_charts(const RunRecords& records) {
 }
 
 std::string draw_step_charts(const RunRecords& records) {
-    const auto chart = [&](const char* title, const char* label, records::Figure records::StepLine::*first,
-                           const char* first_name, records::Figure records::StepLine::*second,
-                           const char* second_name, double unit = 1) {
+    using Field = records::Figure records::StepLine::*;
+    const auto chart = [&](const char* title, const char* label,
+                           const std::vector<std::pair<const char*, Field>>& lines, double unit = 1) {
         Chart drawn{.title = title,
                     .y_label = label,
                     .starts_at_zero = true,
                     .series = {},
                     .events = make_events(records)};
-        drawn.series.push_back(
-            {first_name, Mark::line, 0, thin_curve(make_curve(records.steps, first, unit), max_points)});
-        const Curve curve = make_curve(records.steps, second, unit);
-        if (!curve.empty()) drawn.series.push_back({second_name, Mark::line, 1, thin_curve(curve, max_points)});
+        for (int colour = 0; const auto& [name, field] : lines) {
+            const Curve curve = make_curve(records.steps, field, unit);
+            if (!curve.empty())
+                drawn.series.push_back({name, Mark::line, colour, thin_curve(curve, max_points)});
+            ++colour;
+        }
         return draw_chart(drawn);
     };
-    return chart("Seconds per step", "seconds", &records::StepLine::seconds, "measured",
-                 &records::StepLine::predicted_s, "predicted from the sample lengths") +
-           chart("Tokens per step", "tokens", &records::StepLine::tokens, "of samples",
-                 &records::StepLine::padded_tokens, "with padding") +
-           chart("Memory on the rank that needs the most", "GB", &records::StepLine::predicted_bytes,
-                 "of the step, predicted from the sample lengths", &records::StepLine::peak_bytes,
-                 "measured, largest since the start", 1e9);
+    return chart("Seconds per step", "seconds",
+                 {{"measured", &records::StepLine::seconds},
+                  {"predicted from the sample lengths", &records::StepLine::predicted_s}}) +
+           chart("Tokens per step", "tokens",
+                 {{"of samples", &records::StepLine::tokens},
+                  {"with padding", &records::StepLine::padded_tokens}}) +
+           chart("Memory on the rank that needs the most", "GB",
+                 {{"of the step, predicted from the sample lengths", &records::StepLine::predicted_bytes},
+                  {"measured, largest since the start", &records::StepLine::peak_bytes},
+                  {"limit", &records::StepLine::limit_bytes}},
+                 1e9);
 }
 
 std::string draw_optimizer_charts(const RunRecords& records) {

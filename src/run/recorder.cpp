@@ -96,6 +96,7 @@ void Recorder::add_predictions(records::StepOutcome& outcome) {
     outcome.predicted_bytes = memory.predicted_bytes;
     outcome.recompute = memory.recompute;
     if (!setup::is_elastic(job_.config)) return;
+    outcome.limit_bytes = memory.limit_bytes;
     outcome.deficit_bytes = memory.deficit_bytes;
     outcome.recomputed_bytes = memory.recomputed_bytes;
     outcome.offloaded_bytes = memory.offloaded_bytes;

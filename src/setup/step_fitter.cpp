@@ -236,7 +236,7 @@ const StepFit& StepFitter::fit(const std::vector<plan::MicrobatchShape>& microba
     }
     const std::size_t need = needs[fullest_team][fullest_rank];
     const std::size_t limit = find_limit(fullest_team, fullest_rank);
-    StepFit fit{.predicted_bytes = need, .deficit_bytes = need - std::min(need, limit)};
+    StepFit fit{.predicted_bytes = need, .limit_bytes = limit, .deficit_bytes = need - std::min(need, limit)};
     if (!teams.empty()) {
         std::vector<stage::BatchShape> shapes;
         for (const plan::MicrobatchShape& counts : microbatches) shapes.push_back(make_any_shape(counts));

@@ -5,6 +5,7 @@
 
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
+#include "trireme/device/clock.hpp"
 #include "trireme/setup/elastic_memory.hpp"
 #include "trireme/setup/machine.hpp"
 #include "trireme/setup/model_work.hpp"
@@ -202,6 +203,7 @@ StepPlanner::~StepPlanner() = default;
 const PlannedStep& StepPlanner::plan_step(std::size_t step) {
     const auto known = std::ranges::find(recent_steps_, step, &PlannedStep::step);
     if (known != recent_steps_.end()) return *known;
+    const double begin = device::now_seconds();
     if (recent_steps_.size() == recent_steps) recent_steps_.pop_front();
     const std::size_t batch = job_.config.run.batch;
     const plan::LengthPolicy policy = job_.config.schedule.length;
@@ -225,6 +227,7 @@ const PlannedStep& StepPlanner::plan_step(std::size_t step) {
         planned.fit = memory_->fitter.fit(shapes);
     }
     planned.hash = compute_step_hash(planned);
+    planned.planning_seconds = device::now_seconds() - begin;
     return recent_steps_.emplace_back(std::move(planned));
 }
 

@@ -68,7 +68,8 @@ struct StepLine {
     Figure microbatches;  // number of micro-batches that have samples, over all replicas
     Figure seconds, predicted_s;
     Figure predicted_bytes;  // on the rank that needs the most memory in this step
-    Figure deficit_bytes, recomputed_bytes, offloaded_bytes;  // see setup::StepFit
+    Figure limit_bytes, deficit_bytes, recomputed_bytes, offloaded_bytes;  // see setup::StepFit
+    Figure planning_s;      // of the rank that writes the record; empty if simulated
     std::string recompute;  // of all micro-batches; empty unless steps choose it
     std::string clock;      // "wall" or "simulated"
     Figure tokens_per_s, mfu, mfu_causal, bubble;

@@ -34,7 +34,7 @@ struct GpuStates {
     std::vector<double> used_bytes = {};
 };
 
-// The outcome of a step. Equal on all ranks.
+// The outcome of a step. Equal on all ranks, except for `planning_seconds` and the predictions.
 struct StepOutcome {
     std::size_t step = 0;         // counts from 0
     std::size_t coming_step = 0;  // the step whose micro-batches the ranks have compared; counts from 0
@@ -50,14 +50,15 @@ struct StepOutcome {
     // redone. Empty if updates wait for the gradient norm.
     std::optional<bool> is_rolled_back = {};
     std::size_t microbatches = 0;   // with samples, over all replicas
+    double planning_seconds = 0;    // see setup::PlannedStep; of this rank
     std::size_t padded_tokens = 0;  // computed tokens over all replicas, including padding
     double seconds = 0;             // duration on the slowest rank
     std::optional<double> predicted_seconds =
         {};  // see setup::StepPredictor; set on the rank that writes records
     // See setup::StepFit; like `predicted_seconds`. The bytes after the first are set with --elastic length
     // only.
-    std::optional<std::size_t> predicted_bytes = {}, deficit_bytes = {}, recomputed_bytes = {},
-                               offloaded_bytes = {};
+    std::optional<std::size_t> predicted_bytes = {}, limit_bytes = {}, deficit_bytes = {},
+                               recomputed_bytes = {}, offloaded_bytes = {};
     std::optional<plan::Recompute> recompute = {};
     double compute_seconds = 0;               // in kernels; mean over the ranks
     plan::RankWaits waits = {};               // mean over the ranks

@@ -225,6 +225,7 @@ Json list_steps(const Forecast& forecast) {
         }
         Json line{{"step", k + 1}, {"seconds", step.seconds}, {"bytes", step.memory.predicted_bytes}};
         if (forecast.is_elastic) {
+            line["limit_bytes"] = step.memory.limit_bytes;
             line["deficit_bytes"] = step.memory.deficit_bytes;
             line["recomputed_bytes"] = step.memory.recomputed_bytes;
             line["offloaded_bytes"] = step.memory.offloaded_bytes;

@@ -96,6 +96,26 @@ TEST_F(RunDirectoryTest, OmitsFieldsThatWereNotMeasured) {
     EXPECT_TRUE(line.contains("loss"));
 }
 
+TEST_F(RunDirectoryTest, RecordsHowAStepWasFittedIntoMemory) {
+    StepOutcome outcome = usual_outcome();
+    EXPECT_FALSE(line_of(outcome).contains("planning_s"));
+    outcome.predicted_bytes = 5;
+    outcome.limit_bytes = 6;
+    outcome.deficit_bytes = 7;
+    outcome.recomputed_bytes = 8;
+    outcome.offloaded_bytes = 1;
+    outcome.planning_seconds = 0.25;
+
+    const json line = line_of(outcome);
+
+    EXPECT_EQ(line.at("predicted_bytes"), 5);
+    EXPECT_EQ(line.at("limit_bytes"), 6);
+    EXPECT_EQ(line.at("deficit_bytes"), 7);
+    EXPECT_EQ(line.at("recomputed_bytes"), 8);
+    EXPECT_EQ(line.at("offloaded_bytes"), 1);
+    EXPECT_EQ(line.at("planning_s"), 0.25);
+}
+
 TEST_F(RunDirectoryTest, MarksSkippedSteps) {
     StepOutcome outcome = usual_outcome();
     outcome.loss = std::numeric_limits<double>::quiet_NaN();

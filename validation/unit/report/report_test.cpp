@@ -190,6 +190,14 @@ TEST(Report, DrawsACurveForEveryFieldOfTheSteps) {
     EXPECT_TRUE(says(html, "<title>step 2: 2.5</title>"));
 }
 
+TEST(Report, DrawsTheMemoryLimitBesideTheMemoryOfEachStep) {
+    const std::string limit = "</svg> limit</span>";
+    EXPECT_FALSE(says(report_of(FinishedRun()), limit));
+    const std::string step = R"({"step":1,"loss":6,"seconds":1,"predicted_bytes":4000000)";
+
+    EXPECT_TRUE(says(report_of(FixtureRun(step + R"(,"limit_bytes":6000000})" + "\n")), limit));
+}
+
 TEST(Report, ContainsNoReferencesToOtherFiles) {
     const std::string html = report_of(FinishedRun());
 
