@@ -5,7 +5,8 @@
 #   perf/gpu/check.sh test|measure|peer [OUTPUT]
 #
 #   test      kernels against the reference, also under compute-sanitizer; then 1, 2 and 4 ranks that share the GPU
-#   measure   copies, matmuls, attention; gpt2, gpt2-medium and llama-1b in bf16 at 1,024 tokens; a profile
+#   measure   copies, matmuls, attention; gpt2, gpt2-medium and llama-1b in bf16 at 1,024 tokens; gpt2 with a
+#             memory limit: predicted beside measured memory, and how much of the offload is hidden; a profile
 #   peer      the same models and attention in PyTorch
 #
 # Everything else is in perf/gpu/bundle, which perf/gpu/pack.sh makes; peer does not need it. Results are

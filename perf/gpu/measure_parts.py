@@ -1,5 +1,6 @@
-"""Stage `measure`: rates of the GPU, attention, training of three models, and a profile."""
+"""Stage `measure`: rates of the GPU, attention, training of three models, a memory limit, and a profile."""
 import machine
+import memory_part
 import runs
 from parts import read_json
 
@@ -47,4 +48,5 @@ def run(parts, bundle, output):
     parts.run("attention", lambda: program(parts, bundle, output, "attention", 60))
     for model in settings["batches"]:
         parts.run(f"train {model}", lambda model=model: train(parts, bundle, model, settings))
+    parts.run("memory", lambda: memory_part.measure(parts, bundle, settings["train_options"]))
     parts.run("profile gpt2", lambda: profile(parts, bundle, output, "gpt2"))

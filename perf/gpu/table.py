@@ -6,6 +6,7 @@ desired values. The table contains only results that are in one of the two folde
 import sys
 from pathlib import Path
 
+from memory_part import LEAST_RATIO, MOST_RATIO
 from parts import read_json
 
 LEAST_SPEED, LEAST_ATTENTION = 1.0, 0.8  # relative to PyTorch's compiled step and flash attention
@@ -171,6 +172,26 @@ def joined_table(measured):
     return lines
 
 
+def memory_table(measured):
+    lines = head("model", "memory", "limit GB", "predicted GB", "grown GB", "grown / predicted",
+                 "seconds of a long step", "offloaded GB", "hidden fraction of copies")
+    one = measured.get("memory", {})
+    for name, text, seconds in (("kept", "no limit", "kept_step_s"), ("fitted", "offload", "offloading_step_s")):
+        if name not in one:
+            continue
+        is_fitted = name == "fitted"
+        grown = one[name]["growth_to_predicted"]
+        is_met = "yes" if LEAST_RATIO <= grown <= MOST_RATIO else "**no**"
+        lines.append(row(one["model"], text, number(one["limit_bytes"] if is_fitted else None, ".2f", 1e-9),
+                         number(one[name]["predicted_bytes"], ".2f", 1e-9),
+                         number(one[name]["growth_bytes"], ".2f", 1e-9),
+                         f"{grown:.3f} (required {LEAST_RATIO:g} to {MOST_RATIO:g}: {is_met})",
+                         number(one[seconds], ".3f"),
+                         number(one["offloaded_bytes"] if is_fitted else None, ".2f", 1e-9),
+                         number(one["hidden"] if is_fitted else None, ".0f", 100, " %")))
+    return lines
+
+
 def test_table(tested):
     lines = head("test", "status", "result")
     for name, part in tested.items():
@@ -204,6 +225,7 @@ def text_of(folders):
     lines = machine_lines(records) + [""]
     lines += titled("Tests", test_table(tested))
     lines += titled("Training", training_table(measured, peer))
+    lines += titled("Memory and offload", memory_table(measured))
     lines += titled("Attention, causal, bf16", attention_table(measured, peer))
     lines += titled("Rates", rates_table(measured, peer) if measured or peer else [])
     lines += titled("Matmuls", products_table(measured))

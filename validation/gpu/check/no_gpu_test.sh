@@ -44,7 +44,11 @@ cat > "$work/measure.json" << 'END'
     "backward": {"flops_per_s": 2e14, "share": 0.25}}]},
   "train gpt2": {"status": "done", "batch": 32, "length": 1024, "tokens_per_s": 480000.0, "mfu": 0.5,
     "model_flops_per_s": {"limit": 8e14}},
-  "train llama-1b": {"status": "failed", "why": "the GPU has no 20 MB more"}}}
+  "train llama-1b": {"status": "failed", "why": "the GPU has no 20 MB more"},
+  "memory": {"status": "failed", "model": "gpt2", "limit_bytes": 12e9, "offloaded_bytes": 5e8, "kept_step_s": 0.08,
+    "offloading_step_s": 0.081, "hidden": 0.95,
+    "kept": {"predicted_bytes": 12.5e9, "growth_bytes": 12.5e9, "growth_to_predicted": 1.0},
+    "fitted": {"predicted_bytes": 12e9, "growth_bytes": 12.12e9, "growth_to_predicted": 1.01}}}}
 END
 cat > "$work/peer.json" << 'END'
 {"device": "NVIDIA H200", "programs": {"version": ["torch"]}, "parts": {
@@ -67,3 +71,15 @@ has "| llama-1b | Trireme | the GPU has no 20 MB more |"
 has "| forward | 480 | 60.0 % (goal 55 %: yes) | 400 | 1.20 x (required 0.8 x: yes) |"
 has "| gpt2 | bias's gradient | 100.0 us | 110.0 us | 120.0 us |"
 has "| backward | 200 | 25.0 % (goal 45 %: **no**) | 400 | 0.50 x (required 0.8 x: **no**) |"
+has "| gpt2 | no limit | - | 12.50 | 12.50 | 1.000 (required 0.95 to 1: yes) | 0.080 | - | - |"
+has "| gpt2 | offload | 12.00 | 12.00 | 12.12 | 1.010 (required 0.95 to 1: **no**) | 0.081 | 0.50 | 95 % |"
+
+# Steps with offload take 0.25 s longer than without; their copies take 0.25 s to the host and 0.25 s back.
+(cd "$home/perf/gpu" && python3 -B - << 'END') || fail "the hidden fraction of the copies is wrong"
+import memory_part
+kept = [{"seconds": 1.0}] * 12
+fitted = [{"seconds": 1.25, "offloaded_bytes": 100 if step % 4 == 3 else 0} for step in range(12)]
+rates = {"from_the_gpu": {"bytes_per_s": 400}, "to_the_gpu": {"bytes_per_s": 400}}
+found = memory_part.hidden_copies(kept, fitted, rates)
+assert (found["offloading_steps"], found["copy_s"], found["hidden"]) == (1, 0.5, 0.5), found
+END

@@ -19,6 +19,9 @@ fi
 mkdir -p "$work/perf" "$work/unpacked/bundle/bin" "$work/unpacked/bundle/lib" "$work/path"
 cp -r "$home/perf/gpu" "$work/perf/gpu"
 rm -rf "$work/perf/gpu/bundle"
+sed -i 's/^MODEL, VOCABULARY = .*/MODEL, VOCABULARY = "gpt2-tiny", 512/; s/^SAMPLES = .*/SAMPLES = 1/
+    s/^SHORT, LONG, PERIOD = [^#]*/SHORT, LONG, PERIOD = 16, 256, 2/; s/^STEPS, WARM_UP = .*/STEPS, WARM_UP = 6, 2/' \
+    "$work/perf/gpu/memory_part.py" # a part that a CPU computes in seconds
 mkdir "$work/perf/gpu/bundle"
 
 cat > "$work/path/nvidia-smi" << 'END'
@@ -43,7 +46,8 @@ case " \$* " in *" llama-tiny "*) echo "trireme: the GPU was lost at the end" >&
 END
 cat > "$work/unpacked/bundle/bin/perf_gpu_rates" << 'END'
 #!/bin/sh
-echo '{"gemm": {"side": 8192, "flops_per_s": 8e14}}' > "$1"
+echo '{"gemm": {"side": 8192, "flops_per_s": 8e14}, "copies": {"to_the_gpu": {"bytes_per_s": 5e10},
+    "from_the_gpu": {"bytes_per_s": 5e10}}}' > "$1"
 END
 cat > "$work/unpacked/bundle/bin/perf_gpu_attention" << 'END'
 #!/bin/sh
@@ -84,6 +88,9 @@ assert record["device"] == "NVIDIA H999 SXM", record
 assert (run["steps"], run["batch"]) == (50, 2), run
 assert run["tokens_per_s"] > 0 and run["mfu"] > 0 and run["nvidia_smi"]["most_memory_mib"] == 1000, run
 assert "joules_per_token" not in run, run
+memory = record["parts"]["memory"]  # on a CPU, resident memory grows by other data too
+assert (memory["model"], memory["offloading_steps"]) == ("gpt2-tiny", 2) and memory["offloaded_bytes"] > 0, memory
+assert memory["fitted"]["predicted_bytes"] <= memory["limit_bytes"] < memory["kept"]["predicted_bytes"], memory
 END
 for row in "| gpt2-tiny | Trireme, 2 x 1,024 |" "| llama-tiny | Trireme ($lost), 2 x 1,024 |"; do
     grep -qF "$row" "$results/table.md" || fail "the table has no row '$row': $(cat "$results/table.md")"
