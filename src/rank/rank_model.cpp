@@ -65,32 +65,24 @@ std::unique_ptr<pipeline::Engine> RankModel::make_engine(const plan::ProvedProgr
 void RankModel::fill(device::Stream& stream, std::uint64_t seed, const InitialValues& values,
                      optim::Optimizer* optimizer) {
     if (is_idle()) return;
-    if (optimizer != nullptr && optimizer->master_weights() != nullptr)
-        return fill_with_master_weights(stream, seed, values, *optimizer);
     const stage::LocalParameters& parameters = stages_->parameters();
-    if (!values.resumes) initialize_parameters(stream, parameters.specs(), parameters.values(), seed);
+    const bool has_master_weights = optimizer != nullptr && optimizer->master_weights() != nullptr;
+    // Master weights are initialized with unrounded values. No step has computed gradients yet, so these values
+    // take their place. They need no other memory.
+    const model::ParameterTensors& exact_values =
+        has_master_weights ? parameters.gradients() : parameters.values();
+    if (!values.resumes) initialize_parameters(stream, parameters.specs(), exact_values, seed);
     if (values.stored != nullptr)
-        load_parameters(*values.stored, parameters.specs(), parameters.values(), count_stream_threads(stream));
+        load_parameters(*values.stored, parameters.specs(), exact_values, count_stream_threads(stream));
+    if (!has_master_weights) return;
+    for (std::size_t i = 0; i < parameters.specs().size(); ++i) {
+        optimizer->initialize_master_weights(stream, i, exact_values[i]);
+        launch(stream, kernels::Copy{.input = exact_values[i], .output = parameters.values()[i]});
+    }
 }
 
 std::size_t RankModel::count_stored_bytes(const checkpoint::StoredModel& stored) const {
     return is_idle() ? 0 : stored.count_stored_bytes(stages_->parameters().specs());
-}
-
-// Initializes one parameter after the other, so that memory holds the full-precision values of one parameter
-// only.
-void RankModel::fill_with_master_weights(device::Stream& stream, std::uint64_t seed,
-                                         const InitialValues& values, optim::Optimizer& optimizer) {
-    const stage::LocalParameters& parameters = stages_->parameters();
-    if (values.stored != nullptr) check_parameters(*values.stored, parameters.specs());
-    for (std::size_t i = 0; i < parameters.specs().size(); ++i) {
-        const std::vector<model::ParameterSpec> one_spec{parameters.specs()[i]};
-        const model::ParameterTensors exact_values(one_spec, accumulator_type(job_.dtype), job_.memory_space);
-        if (!values.resumes) initialize_parameters(stream, one_spec, exact_values, seed);
-        if (values.stored != nullptr) values.stored->read(one_spec, exact_values, count_stream_threads(stream));
-        optimizer.initialize_master_weights(stream, i, exact_values[0]);
-        launch(stream, kernels::Copy{.input = exact_values[0], .output = parameters.values()[i]});
-    }
 }
 
 void RankModel::prepare_rebalancing(device::Stream& stream, const config::ResizeConfig& resize,

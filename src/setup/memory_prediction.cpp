@@ -84,17 +84,6 @@ std::size_t compute_max_batch_bytes(const SizedPlan& sized_plan) {
     return max_bytes;
 }
 
-// Returns the bytes of the f32 buffer in which bf16 parameters are initialized, one tensor at a time, before
-// they are rounded. 0 if parameters are not bf16, i.e. if there are no master weights.
-std::size_t compute_initialization_bytes(const SizedPlan& sized_plan,
-                                         const stage::LocalParameters& parameters) {
-    if (!optim::has_master_weights(sized_plan.dtype)) return 0;
-    std::size_t max_bytes = 0;
-    for (const model::ParameterSpec& spec : parameters.specs())
-        max_bytes = std::max(max_bytes, spec.size() * byte_size(accumulator_type(sized_plan.dtype)));
-    return max_bytes;
-}
-
 // Computes the bytes of optimizer state. Computes shards with equal numbers of elements only once.
 class OptimizerMemory {
 public:
@@ -134,15 +123,13 @@ private:
 };
 
 // Adds gradients, optimizer state and the buffers of gradient reductions to the memory of each rank. `sizes`
-// and `memories` have one entry per rank. The buffer for initialization is freed before the buffers of steps
-// are allocated. Therefore only the bytes by which it exceeds them are added.
+// and `memories` have one entry per rank.
 void add_training_memory(const SizedPlan& sized_plan, const optim::OptimizerConfig& optimizer,
                          const std::vector<stage::ExchangeSize>& sizes,
                          const stage::LocalParameters& parameters, std::vector<RankMemory>& memories) {
     OptimizerMemory optimizer_memory(sized_plan, optimizer);
     std::vector<std::size_t> parameter_sizes;
     for (const model::ParameterSpec& spec : parameters.specs()) parameter_sizes.push_back(spec.size());
-    const std::size_t initialization = compute_initialization_bytes(sized_plan, parameters);
     for (std::size_t i = 0; i < memories.size(); ++i) {
         RankMemory& memory = memories[i];
         const std::vector<std::size_t>& updated_shards =
@@ -150,7 +137,6 @@ void add_training_memory(const SizedPlan& sized_plan, const optim::OptimizerConf
         memory.gradients = parameters.count_gradient_bytes();
         optimizer_memory.add_bytes(updated_shards, memory);
         memory.workspace += optim::count_norm_scratch_bytes(sizes[i].own_shards.size());
-        memory.workspace += initialization - std::min(initialization, memory.step_buffers);
         memory.messages += parameters.copy_counts().gradients * sizes[i].bytes;
     }
 }

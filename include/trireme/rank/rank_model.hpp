@@ -119,8 +119,6 @@ public:
     void reset_traffic();
 
 private:
-    void fill_with_master_weights(device::Stream& stream, std::uint64_t seed, const InitialValues& values,
-                                  optim::Optimizer& optimizer);
     void reserve_memory(device::Stream& stream);
     bool is_team_leader() const;
     std::vector<layout::Migration> list_own_team_migrations() const;

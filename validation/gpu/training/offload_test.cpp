@@ -1,4 +1,5 @@
-// Optimizer state that is offloaded to the memory of the host returns to the GPU unchanged.
+// Optimizer state that is offloaded to the memory of the host returns to the GPU unchanged, and the GPU never
+// holds more than the limit.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -11,9 +12,10 @@
 namespace trireme::messages {
 namespace {
 
-struct Losses {
+struct Trained {
     std::vector<double> losses;
     int offloading_steps = 0;
+    std::size_t growth_bytes = 0;
 };
 
 class GpuOffload : public testing::Test {
@@ -34,19 +36,22 @@ protected:
         ASSERT_EQ(outcome.code, 0) << outcome.err;
     }
 
-    Losses train(const std::string& options, const std::string& name) {
+    Trained train(const std::string& options, const std::string& name) {
         run("train --corpus corpus.h5 --batch 4 --layers 2 --width 32 --heads 2 --positions 128 --steps 8 "
             "--device cuda --quiet --pipe 2 --microbatches 4 --schedule gpipe --run-dir " +
                 name + ' ' + options,
             2, on_emulated_gpu());
         std::ifstream lines(folder_.file(name + "/steps.jsonl"));
-        Losses found;
+        Trained found;
         for (std::string line; std::getline(lines, line);) {
             const nlohmann::json step = nlohmann::json::parse(line);
             if (!step.contains("loss")) continue;
             found.losses.push_back(step.at("loss"));
             found.offloading_steps += step.value("offloaded_bytes", 0) > 0 ? 1 : 0;
         }
+        const nlohmann::json summary =
+            nlohmann::json::parse(validation::read_whole(folder_.file(name + "/summary.json")));
+        found.growth_bytes = summary.at("memory_bytes").at("growth");
         return found;
     }
 
@@ -54,14 +59,19 @@ protected:
 };
 
 TEST_F(GpuOffload, ChangesNoBit) {
-    const Losses kept = train("", "kept");
+    for (const auto& [dtype, limit] : {std::pair{"f32", 20'400'000U}, {"bf16", 19'800'000U}}) {
+        const std::string options = std::string("--dtype ") + dtype;
+        const Trained kept = train(options, std::string("kept-") + dtype);
 
-    const Losses offloaded =
-        train("--elastic length --elastic-means offload --memory-limit 20400000", "offloaded");
+        const Trained offloaded =
+            train(options + " --elastic length --elastic-means offload --memory-limit " + std::to_string(limit),
+                  std::string("offloaded-") + dtype);
 
-    EXPECT_EQ(kept.losses.size(), 8);
-    EXPECT_EQ(offloaded.losses, kept.losses);
-    EXPECT_GT(offloaded.offloading_steps, 0);
+        EXPECT_EQ(kept.losses.size(), 8);
+        EXPECT_EQ(offloaded.losses, kept.losses);
+        EXPECT_GT(offloaded.offloading_steps, 0);
+        EXPECT_LE(offloaded.growth_bytes, limit);
+    }
 }
 
 }  // namespace

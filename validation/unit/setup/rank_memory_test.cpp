@@ -174,25 +174,6 @@ TEST(RankMemory, IncludesBatchesSentToAGpu) {
     EXPECT_EQ(on_gpu.total() - on_gpu.kernels, in_memory.total() - in_memory.copy);
 }
 
-// The largest tensor of bf16 values is first made in f32, then rounded. It counts if the memory
-// allocated later is smaller.
-TEST(RankMemory, IncludesF32InitialValuesForBf16) {
-    model::ModelConfig model = tiny_gpt2();
-    model.vocabulary = 1 << 16;
-    const plan::Plan plan = plan_run(grid(1, 1, 1), model, 1);
-    const optim::OptimizerConfig optimizer{.kind = optim::OptimizerKind::adamw};
-    const auto workspace_with = [&](std::size_t rows) {
-        const std::vector<kernels::Segment> one{{.begin = 0, .length = rows, .sample = 0}};
-        const std::vector<stage::BatchShape> few{{.segments = one, .rows = rows}};
-        const SizedPlan sized(model, plan, device::DType::bf16, few);
-        const RankMemory planned = predict_rank_memory(sized, &optimizer, make_gradient_plan(sized), 0);
-        return planned.workspace + planned.activations + planned.messages;
-    };
-
-    const std::size_t of_norm = 64 * 10;  // upper bound on the shards' sums in whole cache lines
-    EXPECT_NEAR(static_cast<double>(workspace_with(1)), 65536.0 * 128 * 4, of_norm);
-}
-
 TEST(RankMemory, IsZeroForAnIdleRank) {
     const ScratchFolder folder;
     const model::ModelConfig model = small_gpt2();
