@@ -82,7 +82,7 @@ def find_faults(kept, fitted, result):
     for name in ("kept", "fitted"):
         ratio = result[name]["growth_to_predicted"]
         if not LEAST_RATIO <= ratio <= MOST_RATIO:
-            faults.append(f"the memory of the run {name} grew by {ratio:.3f} of the prediction, which is not in "
+            faults.append(f"the memory of run {name} grew by {ratio:.3f} of its prediction, outside of "
                           f"[{LEAST_RATIO:g}, {MOST_RATIO:g}]")
     if result["fitted"]["growth_bytes"] > result["limit_bytes"]:
         faults.append("the memory limit was exceeded")

@@ -12,7 +12,7 @@
 #   CORES="0 1"           cores of the two ranks; not two hardware threads of one core
 #   LIMIT=3GB             memory limit per rank of --elastic length
 #   BATCH=8               samples per step
-#   STEPS=4               measured steps after the first one; at least one of them must exceed the limit
+#   STEPS=4               measured steps after the first one; at least one must exceed the limit without recomputation
 set -euo pipefail
 
 build=${1:?BUILD is missing: the build directory, such as build/release}

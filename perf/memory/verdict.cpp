@@ -112,7 +112,8 @@ Json judge_gain(const Series& elastic, const Series& full) {
     return json;
 }
 
-// Compares the time that choosing takes, on the slowest rank, with the step time, over all steps.
+// Compares the time in which rank 0 plans the steps with the time of the steps. Rank 0 plans each step a second
+// time, to predict the figures of its record; `planning_s` does not include this.
 Json judge_planning(const Records& records) {
     const Series seconds = add_up(records, "elastic", "planning_s");
     const Series fraction = of_runs(records, "elastic", [](const Steps& steps) {

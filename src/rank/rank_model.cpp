@@ -67,8 +67,8 @@ void RankModel::fill(device::Stream& stream, std::uint64_t seed, const InitialVa
     if (is_idle()) return;
     const stage::LocalParameters& parameters = stages_->parameters();
     const bool has_master_weights = optimizer != nullptr && optimizer->master_weights() != nullptr;
-    // Master weights are initialized with unrounded values. No step has computed gradients yet, so these values
-    // take their place. They need no other memory.
+    // Master weights are initialized with unrounded values. Gradients are unused before the first step, so
+    // their memory holds these values. The first backward pass clears it.
     const model::ParameterTensors& exact_values =
         has_master_weights ? parameters.gradients() : parameters.values();
     if (!values.resumes) initialize_parameters(stream, parameters.specs(), exact_values, seed);

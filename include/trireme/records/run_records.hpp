@@ -69,7 +69,7 @@ struct StepLine {
     Figure seconds, predicted_s;
     Figure predicted_bytes;  // on the rank that needs the most memory in this step
     Figure limit_bytes, deficit_bytes, recomputed_bytes, offloaded_bytes;  // see setup::StepFit
-    Figure planning_s;      // of the rank that writes the record; empty if simulated
+    Figure planning_s;      // planning time on the rank that writes the record; empty in simulations
     std::string recompute;  // of all micro-batches; empty unless steps choose it
     std::string clock;      // "wall" or "simulated"
     Figure tokens_per_s, mfu, mfu_causal, bubble;

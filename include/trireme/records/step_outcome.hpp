@@ -50,7 +50,7 @@ struct StepOutcome {
     // redone. Empty if updates wait for the gradient norm.
     std::optional<bool> is_rolled_back = {};
     std::size_t microbatches = 0;   // with samples, over all replicas
-    double planning_seconds = 0;    // see setup::PlannedStep; of this rank
+    double planning_seconds = 0;    // time in which this rank planned the step
     std::size_t padded_tokens = 0;  // computed tokens over all replicas, including padding
     double seconds = 0;             // duration on the slowest rank
     std::optional<double> predicted_seconds =

@@ -16,7 +16,7 @@ struct StepFit {
     // Per micro-batch; empty if all of them have the recomputation of the plan.
     std::vector<plan::MicrobatchLevels> levels = {};
     std::size_t predicted_bytes = 0;
-    std::size_t limit_bytes = 0;       // of this rank
+    std::size_t limit_bytes = 0;       // memory limit of the same rank
     std::size_t deficit_bytes = 0;     // excess over the limit with the recomputation of the plan
     std::size_t recomputed_bytes = 0;  // by which `levels` lower the need
     std::size_t offloaded_bytes = 0;   // optimizer state that is offloaded

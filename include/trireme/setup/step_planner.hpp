@@ -23,7 +23,7 @@ struct PlannedStep {
     StepFit fit = {};  // only if the recomputation of steps may differ
     // The hash of `microbatches` and `fit.levels`, below 2^53, so that a double holds it exactly.
     std::uint64_t hash = 0;
-    double planning_seconds = 0;  // that this rank took to plan the step; 0 in a simulation
+    double planning_seconds = 0;  // time in which this rank planned the step; 0 in a simulation
 
     std::size_t count_filled() const;  // number of micro-batches with samples
 };

@@ -90,6 +90,7 @@ assert run["tokens_per_s"] > 0 and run["mfu"] > 0 and run["nvidia_smi"]["most_me
 assert "joules_per_token" not in run, run
 memory = record["parts"]["memory"]  # on a CPU, resident memory grows by other data too
 assert (memory["model"], memory["offloading_steps"]) == ("gpt2-tiny", 2) and memory["offloaded_bytes"] > 0, memory
+assert "losses" not in memory.get("why", ""), memory
 assert memory["fitted"]["predicted_bytes"] <= memory["limit_bytes"] < memory["kept"]["predicted_bytes"], memory
 END
 for row in "| gpt2-tiny | Trireme, 2 x 1,024 |" "| llama-tiny | Trireme ($lost), 2 x 1,024 |"; do
