@@ -27,33 +27,14 @@ program=$build/bin/trireme
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=perf/provenance.sh
 source "$here/../provenance.sh"
+# shellcheck source=perf/two_cores.sh
+source "$here/../two_cores.sh"
 records=$(mktemp -d)
 trap 'rm -rf "$records"' EXIT
 
-mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt")
-# The same settings as in perf/parallel/run.sh.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_hwloc_base_binding_policy=none
-export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_hwloc_default_binding_policy=none
-export OMP_NUM_THREADS=1
-
 say() { echo "memory: $*" >&2; }
-for tool in "$program" "$build/bin/perf_gemm_rate" "$build/bin/perf_memory_verdict" "${mpirun:-mpirun}" taskset; do
-    command -v "$tool" > /dev/null || { say "$tool was not found; build all targets with an MPI library"; exit 3; }
-done
+require_programs "$program" "$build/bin/perf_memory_verdict"
 [[ -f $corpus ]] || { say "$corpus was not found; make the corpus with trireme prepare"; exit 2; }
-
-# Measures the matmul rate of the first core alone, and of each core while the other one also computes.
-gemm() {
-    local rank
-    local -a started=()
-    taskset -c "${cores[0]}" "$build/bin/perf_gemm_rate" 2 "$round/gemm-alone.json"
-    for rank in 0 1; do
-        taskset -c "${cores[$rank]}" "$build/bin/perf_gemm_rate" 2 "$round/gemm-both-$rank.json" &
-        started+=($!)
-    done
-    for rank in 0 1; do wait "${started[$rank]}"; done
-}
 
 # Usage: train NAME OPTION... Keeps the run's steps.jsonl and summary.json.
 train() {
