@@ -127,8 +127,10 @@ void check_updates(const config::RunConfig& config, const plan::Plan& plan) {
 
 // Bytes of a rank's state in one plan.
 struct StateBytes {
-    std::size_t values = 0;   // parameters
-    std::size_t moments = 0;  // one kind of optimizer state: a moment, or the master weights
+    std::size_t values = 0;    // parameters
+    std::size_t moments = 0;   // one kind of optimizer state: a moment, or the master weights
+    std::size_t constant = 0;  // all memory except the buffers of a step
+    bool may_be_offloaded = false;
 };
 
 StateBytes compute_state_bytes(const setup::Job& job, const setup::PlanState& state, int rank) {
@@ -138,7 +140,10 @@ StateBytes compute_state_bytes(const setup::Job& job, const setup::PlanState& st
     const std::size_t count = std::max<std::size_t>(
         1, count_stored_values(optimizer, job.dtype, state.plan.training.shape.has_speculative_updates));
     return {.values = memory.parameters / make_local_work(sized_plan, rank).copies.values,
-            .moments = memory.optimizer / count};
+            .moments = memory.optimizer / count,
+            .constant = memory.total() - memory.step_buffers,
+            .may_be_offloaded = memory.offloadable > 0 && !state.step_limits.empty() &&
+                                state.step_limits[static_cast<std::size_t>(rank)].offloadable_bytes > 0};
 }
 
 std::size_t predict_plan_bytes(const setup::Job& job, const setup::PlanState& state, int rank) {
@@ -273,11 +278,16 @@ std::size_t PlanTransition::predict_moving_bytes(const setup::Job& job, int rank
         return kind_count * before.moments +
                std::max(before.values + after.values, predict_plan_bytes(job, to, rank));
     // The kinds of optimizer state move one after the other, and the values move last. While a kind moves, its
-    // old and its new memory exist together.
+    // old and its new memory exist together. State that may be offloaded is in one buffer, which is freed when
+    // all kinds have moved. Host memory takes space only where it has been written; GPU memory does at once.
     std::size_t max_bytes = before.values + after.values + kind_count * after.moments;
-    for (std::size_t moved_kinds = 1; moved_kinds <= kind_count; ++moved_kinds)
-        max_bytes = std::max(max_bytes, before.values + (kind_count - moved_kinds + 1) * before.moments +
+    for (std::size_t moved_kinds = 1; moved_kinds <= kind_count; ++moved_kinds) {
+        const std::size_t freed_kinds = before.may_be_offloaded ? 0 : moved_kinds - 1;
+        max_bytes = std::max(max_bytes, before.values + (kind_count - freed_kinds) * before.moments +
                                             moved_kinds * after.moments);
+    }
+    if (job.memory_space == device::MemorySpace::gpu)
+        max_bytes = before.values + kind_count * before.moments + after.constant;
     // Node memory holds either the values or one kind of optimizer state, for all ranks of the node. Each rank
     // accounts for the part that it will own.
     if (method == config::MoveMethod::twins) max_bytes += std::max(after.values, after.moments);

@@ -114,9 +114,9 @@ StateMover make_state_mover(PlanTransition& transition, const RunningPlan& runni
 // Frees the memory and groups of the old plan and returns its state; with --move restart the state is empty,
 // because ranks read it from a checkpoint.
 rank::RankState release_old_plan(const RunningPlan& running) {
-    rank::RankState state = running.trainer->take_state();
+    rank::RankState state;
+    if (running.job.config.policy.move != config::MoveMethod::restart) state = running.trainer->take_state();
     running.trainer.reset();
-    if (running.job.config.policy.move == config::MoveMethod::restart) return {};
     return state;
 }
 

@@ -182,24 +182,27 @@ std::size_t count_norm_scratch_bytes(std::size_t shards) { return shards * byte_
 Optimizer::Optimizer(const OptimizerConfig& config, const std::vector<model::ParameterSpec>& specs,
                      std::vector<ParameterShard> shards, device::DType value_type,
                      device::MemorySpace memory_space, bool has_backup, device::BufferPart state_memory)
-    : config_(config),
-      specs_(specs),
-      shards_(std::move(shards)),
-      has_master_weights_(has_master_weights(value_type)) {
+    : config_(config), specs_(specs), shards_(std::move(shards)), value_type_(value_type) {
     const std::vector<model::ParameterSpec> shard_specs = make_shard_specs(shards_, specs_);
     const std::size_t state_count = count_state_values(config, value_type);
-    const device::DType state_type = accumulator_type(value_type);
-    for (std::size_t k = 0; k < state_count; ++k) {
-        if (state_memory.buffer) {
-            state_.emplace_back(shard_specs, state_type, state_memory);
-            state_memory.offset += state_.back().bytes();
-        } else {
-            state_.emplace_back(shard_specs, state_type, memory_space);
-        }
-    }
+    const auto allocate_state = [&](std::vector<model::ParameterTensors>& kinds) {
+        for (std::size_t k = 0; k < state_count; ++k)
+            kinds.emplace_back(shard_specs, accumulator_type(value_type), memory_space);
+    };
+    state_memory.buffer ? place_state(std::move(state_memory)) : allocate_state(state_);
     if (!has_backup) return;
     backup_.emplace_back(shard_specs, value_type, memory_space);
-    for (std::size_t k = 0; k < state_count; ++k) backup_.emplace_back(shard_specs, state_type, memory_space);
+    allocate_state(backup_);
+}
+
+void Optimizer::place_state(device::BufferPart memory) {
+    state_.clear();
+    if (!memory.buffer) return;
+    const std::vector<model::ParameterSpec> shard_specs = make_shard_specs(shards_, specs_);
+    for (std::size_t k = 0; k < count_state_values(config_, value_type_); ++k) {
+        state_.emplace_back(shard_specs, accumulator_type(value_type_), memory);
+        memory.offset += state_.back().bytes();
+    }
 }
 
 void Optimizer::initialize_master_weights(device::Stream& stream, std::size_t parameter,
@@ -227,7 +230,8 @@ void Optimizer::update(device::Stream& stream, const model::ParameterTensors& va
         const double weight_decay = specs_[parameter].has_weight_decay ? config_.weight_decay : 0;
         Operands operands{.parameter = view_shard(values, shards_[s]),
                           .gradient = view_shard(gradients, shards_[s])};
-        if (has_master_weights_) operands.rounded = std::exchange(operands.parameter, state_.back()[s]);
+        if (has_master_weights(value_type_))
+            operands.rounded = std::exchange(operands.parameter, state_.back()[s]);
         for (std::size_t m = 0; m < count_moments(config_); ++m) operands.moments[m] = state_[m][s];
         if (const SkippedInputChannels* const channels = find_skipped(parameter)) {
             updates.add_with_skipped_decay(*channels, box, operands, weight_decay);

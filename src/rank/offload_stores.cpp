@@ -16,8 +16,8 @@ namespace {
 // A thread copies to and from a file whose name is removed at once, so that nothing is left if the run fails.
 class FileStore final : public device::OffloadStore {
 public:
-    FileStore(const archive::PartialFile& named, device::BufferPart memory)
-        : memory_(std::move(memory)), input_(named.partial_path()), output_(named.partial_path()) {}
+    explicit FileStore(const archive::PartialFile& named)
+        : input_(named.partial_path()), output_(named.partial_path()) {}
 
     std::unique_ptr<Transfer> save(const std::byte* memory, std::size_t offset, std::size_t bytes) override {
         return start([=, this] { output_.write(offset, {memory, bytes}); });
@@ -39,7 +39,6 @@ private:
         return std::make_unique<Copy>(worker_, worker_.start(std::move(job)));
     }
 
-    device::BufferPart memory_;  // lives as long as copies run, also if an exception destroys its other owners
     archive::PositionedFile input_;
     archive::WritableFile output_;
     device::Worker worker_;  // declared last, so that it ends before the files that its jobs use
@@ -47,14 +46,13 @@ private:
 
 }  // namespace
 
-std::unique_ptr<device::OffloadStore> make_file_store(const std::filesystem::path& folder,
-                                                      const device::BufferPart& memory) {
+std::unique_ptr<device::OffloadStore> make_file_store(const std::filesystem::path& folder, std::size_t bytes) {
     try {
         // The destructor of PartialFile removes the name.
-        const archive::PartialFile named(folder / "offloaded-state", memory.bytes);
-        return std::make_unique<FileStore>(named, memory);
+        const archive::PartialFile named(folder / "offloaded-state", bytes);
+        return std::make_unique<FileStore>(named);
     } catch (const Error& error) {
-        throw ResourceError(cat(error.what(), "; optimizer state of ", format_bytes(memory.bytes),
+        throw ResourceError(cat(error.what(), "; optimizer state of ", format_bytes(bytes),
                                 " cannot be offloaded there; --elastic-means recompute needs no disk"));
     }
 }
@@ -62,20 +60,13 @@ std::unique_ptr<device::OffloadStore> make_file_store(const std::filesystem::pat
 std::unique_ptr<device::OffloadStore> make_offload_store(const setup::Job& job, int rank,
                                                          device::Stream& stream,
                                                          const std::filesystem::path& folder,
-                                                         stage::PassBuffers& buffers) {
-    const device::BufferPart state = buffers.state_memory();
-    if (state.bytes == 0) return nullptr;
-    std::unique_ptr<device::OffloadStore> store;
+                                                         std::size_t bytes) {
     if (job.devices) {
         const layout::Link link = setup::find_host_link(job, rank);
-        store = device::make_simulated_store(job.memory_space, state.bytes, link.latency, link.bandwidth);
-    } else if (stream.is_on_gpu()) {
-        store = device::make_pinned_store(stream.gpu_times->queue(), state.bytes);
-    } else {
-        store = make_file_store(folder, state);
+        return device::make_simulated_store(job.memory_space, bytes, link.latency, link.bandwidth);
     }
-    buffers.set_offload_store(*store);
-    return store;
+    if (stream.is_on_gpu()) return device::make_pinned_store(stream.gpu_times->queue(), bytes);
+    return make_file_store(folder, bytes);
 }
 
 }  // namespace trireme::rank

@@ -5,6 +5,7 @@
 
 #include "rank/simulated_sums.hpp"
 #include "trireme/device/gpu_times.hpp"
+#include "trireme/rank/offload_stores.hpp"
 
 namespace trireme::rank {
 namespace {
@@ -87,6 +88,30 @@ void ParameterUpdates::finish_moments() {
     awaited_moments_->finish();
     awaited_moments_.reset();
     arrival_span_.reset();
+}
+
+void ParameterUpdates::prepare_offload(const std::filesystem::path& folder) {
+    if (model_.is_idle()) return;
+    stage::PassBuffers& buffers = model_.stages().buffers();
+    const std::size_t bytes = buffers.state_memory().bytes;
+    if (bytes == 0) return;
+    offload_store_ = make_offload_store(job_, model_.rank(), stream_, folder, bytes);
+    buffers.move_state_into_block(*offload_store_,
+                                  [&](device::BufferPart memory) { optimizer_->place_state(memory); });
+}
+
+RankState ParameterUpdates::take_state() {
+    finish_moments();
+    if (model_.is_idle()) return {};
+    if (offload_store_)
+        model_.stages().buffers().move_state_out_of_block(
+            *offload_store_, [&](device::BufferPart memory) { optimizer_->place_state(memory); });
+    stage::LocalParameters& parameters = model_.stages().parameters();
+    RankState state{
+        .specs = parameters.specs(), .shards = optimizer_->shards(), .updates = optimizer_->updates()};
+    state.values = parameters.take_values();
+    state.optimizer_state = optimizer_->take_state();
+    return state;
 }
 
 void ParameterUpdates::update(int step_index) {

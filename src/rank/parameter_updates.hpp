@@ -3,12 +3,14 @@
 #pragma once
 
 #include <deque>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "trireme/comm/step_gather.hpp"
+#include "trireme/device/offload_store.hpp"
 #include "trireme/device/trace.hpp"
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/rank/non_finite.hpp"
@@ -72,6 +74,13 @@ public:
     // Waits until the move is complete; no-op without a move.
     void finish_moments();
 
+    // Reserves the memory to which steps may offload optimizer state, and moves this state into the block with
+    // the buffers of a step. No-op if no state may be offloaded. On a CPU, the memory is a file in `folder`.
+    void prepare_offload(const std::filesystem::path& folder);
+    bool may_offload() const { return offload_store_ != nullptr; }
+    // See RankTrainer::take_state().
+    RankState take_state();
+
     // Null on an idle rank.
     optim::Optimizer* optimizer() { return optimizer_ ? &*optimizer_ : nullptr; }
     const optim::Optimizer* optimizer() const { return optimizer_ ? &*optimizer_ : nullptr; }
@@ -91,10 +100,11 @@ private:
     device::Stream& stream_;
     device::Trace* trace_;
     comm::StepGather norm_gather_;
-    // The next four members are empty or 0 on an idle rank.
+    // The next five members are empty or 0 on an idle rank.
     std::vector<stage::GradientExchange> exchanges_;  // one per copy of the gradients
     double sum_bytes_ = 0;  // bytes that this rank reads and writes to sum gradients in a step
     std::optional<optim::Optimizer> optimizer_;
+    std::unique_ptr<device::OffloadStore> offload_store_;  // null before prepare_offload(), or without offload
     std::optional<device::Arena> scratch_;                 // for compute_sum_of_squares()
     std::unique_ptr<OptimizerStateMove> awaited_moments_;  // null if the next update awaits no move
     std::optional<device::TraceSpan> arrival_span_;        // traces this move until it is complete

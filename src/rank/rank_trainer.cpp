@@ -12,7 +12,6 @@
 #include "trireme/device/gpu_times.hpp"
 #include "trireme/device/machine.hpp"
 #include "trireme/rank/evaluate_samples.hpp"
-#include "trireme/rank/offload_stores.hpp"
 #include "trireme/setup/node_share.hpp"
 #include "trireme/setup/step_shapes.hpp"
 
@@ -76,10 +75,7 @@ void RankTrainer::set_before_update_callback(std::function<void()> call) {
     updates_->set_before_update_callback(std::move(call));
 }
 
-void RankTrainer::reserve_offload_memory(const std::filesystem::path& folder) {
-    if (!model_.is_idle())
-        offload_store_ = make_offload_store(job_, model_.rank(), stream_, folder, model_.stages().buffers());
-}
+void RankTrainer::prepare_offload(const std::filesystem::path& folder) { updates_->prepare_offload(folder); }
 
 void RankTrainer::await_moments(std::unique_ptr<OptimizerStateMove> moments) {
     updates_->await_moments(std::move(moments));
@@ -376,16 +372,7 @@ layout::RankLinks RankTrainer::measure_links(comm::Communicator& all) {
     return measure_rank_links(model_.groups().tensor.get(), all);
 }
 
-RankState RankTrainer::take_state() {
-    updates_->finish_moments();
-    if (model_.is_idle()) return {};
-    stage::LocalParameters& parameters = model_.stages().parameters();
-    optim::Optimizer& optimizer = *updates_->optimizer();
-    RankState state{.specs = parameters.specs(), .shards = optimizer.shards(), .updates = optimizer.updates()};
-    state.values = parameters.take_values();
-    state.optimizer_state = optimizer.take_state();
-    return state;
-}
+RankState RankTrainer::take_state() { return updates_->take_state(); }
 
 StateDestination RankTrainer::state_destination() {
     if (model_.is_idle()) return {};
@@ -393,7 +380,7 @@ StateDestination RankTrainer::state_destination() {
 }
 
 records::Evaluation RankTrainer::evaluate(comm::Communicator& control) {
-    if (offload_store_) updates_->call_before_update();  // the evaluation may offload optimizer state
+    if (updates_->may_offload()) updates_->call_before_update();  // the evaluation may offload optimizer state
     return evaluate_samples(model_, stream_, job_, current_, control);
 }
 

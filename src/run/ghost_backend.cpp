@@ -131,6 +131,8 @@ public:
             context().recorder.record_begin(current(), context().plan_chooser.origin(), world_->max_memory,
                                             find_peak_rate(control_, job(), 1, session_));
         start_trainer();
+        trainer_->prepare_offload();
+        if (!job().memory_limits.empty()) barrier(control_);  // ranks offload different amounts of state
     }
 
     rank::RankTrainer& trainer() override { return *trainer_; }
@@ -157,13 +159,17 @@ public:
                                    .to = compute_hash(transition.to.plan),
                                    .moved_bytes = transition.count_moved_bytes(job()),
                                    .kept_bytes = transition.count_kept_bytes(job())};
-        if (transition.moves_state) trainer_.reset();
+        if (transition.moves_state) {
+            trainer_->take_state();  // takes the time of the copies of state that may be offloaded
+            trainer_.reset();
+        }
         barrier(control_);  // no rank may read the plan while rank 0 changes it
         if (keeps_records()) change_shared_plan(transition);
         barrier(control_);
         if (transition.moves_state) {
             start_trainer();
             move_state(transition.moves);
+            trainer_->prepare_offload();
             barrier(control_);
         }
         change.seconds = device::now_seconds() - plan_change_begin_;
@@ -197,7 +203,6 @@ private:
         trainer_.emplace(job(), current(),
                          rank::TrainingRank{.rank = rank, .stream = std::move(stream), .trace = trace_},
                          make_ghost_groups());
-        trainer_->reserve_offload_memory();
         if (setup::charges_passes(job().config, session_.size()))
             trainer_->charge_passes_as_whole(world_->pass_times);
         // The first replica of each stage measures the shared times for all replicas.

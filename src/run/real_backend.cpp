@@ -276,7 +276,7 @@ private:
     // Collective. Called for each new trainer.
     void complete_trainer() {
         trainer_->set_before_update_callback([this] { saving_->wait_for_copy(); });
-        run_or_fail_together(resources_.control, [&] { trainer_->reserve_offload_memory(run_directory_); });
+        run_or_fail_together(resources_.control, [&] { trainer_->prepare_offload(run_directory_); });
     }
 
     RunState make_run_state(std::size_t step) {

@@ -103,8 +103,8 @@ std::string explain_no_offload(const Job& job, const plan::Plan& plan) {
         reason = cat("the cluster ", job.devices->cluster, " has no \"host\" link");
     } else if (plan.training.look_ahead > 0) {
         reason = cat("with schedule ", plan.schedule, " a step begins before the previous one ends");
-    } else if (may_change_layout(job.config.policy)) {
-        reason = "a change of the layout would need the memory of two plans";
+    } else if (may_change_layout(job.config.policy) && job.config.policy.move == config::MoveMethod::overlap) {
+        reason = "with --move overlap the state still moves while a step runs";
     }
     if (is_demanded && !reason.empty())
         throw ConfigError(cat("--elastic-means offload has nothing to work with, because ", reason));

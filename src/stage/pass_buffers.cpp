@@ -5,6 +5,14 @@
 #include "trireme/base/numbers.hpp"
 
 namespace trireme::stage {
+namespace {
+
+device::BufferPart allocate_state(std::size_t bytes, device::MemorySpace memory_space) {
+    if (bytes == 0) return {};
+    return {.buffer = std::make_shared<device::Buffer>(bytes, memory_space), .bytes = bytes};
+}
+
+}  // namespace
 
 PassBuffers::PassBuffers(const LocalWork& work, device::MemorySpace memory_space)
     : rank_(work.rank),
@@ -16,7 +24,8 @@ PassBuffers::PassBuffers(const LocalWork& work, device::MemorySpace memory_space
       dtype_(work.variant.dtype),
       width_(work.model.width),
       memory_space_(memory_space),
-      block_(std::make_shared<device::Buffer>(offloadable_bytes_ > 0 ? max_bytes_ : 0, memory_space)),
+      block_(std::make_shared<device::Buffer>(0, memory_space)),
+      state_(allocate_state(offloadable_bytes_, memory_space)),
       workspace_({}, memory_space) {}
 
 void PassBuffers::change(const LocalWork& work) {
@@ -33,13 +42,30 @@ void PassBuffers::reserve(std::size_t bytes) {
     block_ = std::make_shared<device::Buffer>(bytes, memory_space_);
 }
 
-device::BufferPart PassBuffers::state_memory() const {
-    if (offloadable_bytes_ == 0) return {};
-    return {.buffer = block_, .offset = state_begin(), .bytes = offloadable_bytes_};
+void PassBuffers::move_state_into_block(device::OffloadStore& store, const PlaceState& place) {
+    move_state(store, place, [&]() -> device::BufferPart {
+        block_ = std::make_shared<device::Buffer>(max_bytes_, memory_space_);
+        return {.buffer = block_, .offset = state_begin(), .bytes = offloadable_bytes_};
+    });
+    offload_.emplace(block_->data(), state_begin(), store);
 }
 
-void PassBuffers::set_offload_store(device::OffloadStore& store) {
-    offload_.emplace(block_->data(), state_begin(), store);
+void PassBuffers::move_state_out_of_block(device::OffloadStore& store, const PlaceState& place) {
+    return_state();
+    offload_.reset();
+    move_state(store, place, [&] { return allocate_state(offloadable_bytes_, memory_space_); });
+}
+
+// Frees the old memory of the state, and the block, before `allocate` is called for the new memory.
+void PassBuffers::move_state(device::OffloadStore& store, const PlaceState& place,
+                             const std::function<device::BufferPart()>& allocate) {
+    store.save(state_.data(), 0, state_.bytes)->wait();
+    place({});
+    state_ = {};
+    block_ = std::make_shared<device::Buffer>(0, memory_space_);
+    state_ = allocate();
+    store.load(state_.data(), 0, state_.bytes)->wait();
+    place(state_);
 }
 
 void PassBuffers::return_state() {
@@ -74,10 +100,9 @@ void PassBuffers::add_step(const StepWork& work) {
         shapes.push_back(batch == nullptr ? BatchShape{} : find_shape(*batch));
     const StepMemory& memory =
         steps_.emplace(step, planner_.plan_step(*program_, team_, *shape_, shapes, work.levels)).first->second;
-    const std::size_t allowed_bytes = offload_ ? max_bytes_ : state_begin();
-    if (memory.bytes > allowed_bytes)
+    if (memory.bytes > max_block_bytes())
         throw BugError(cat("rank ", rank_, " needs ", memory.bytes,
-                           " bytes for the activations and messages of a step, but only ", allowed_bytes,
+                           " bytes for the activations and messages of a step, but only ", max_block_bytes(),
                            " bytes are allowed"));
     if (offload_) offload_->begin_step(memory);
 }

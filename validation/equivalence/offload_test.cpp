@@ -45,13 +45,14 @@ protected:
 
     void expect_equal_losses_with_offload(const std::string& precision, const std::vector<Way>& ways,
                                           double bar) {
-        const std::vector<nlohmann::json> one = train(precision, "one");
+        const std::string type = precision.substr(std::string("--dtype ").size(), 3);
+        const std::vector<nlohmann::json> one = train(precision, type);
         ASSERT_EQ(one.size(), static_cast<std::size_t>(all_steps));
         for (std::size_t i = 0; i < ways.size(); ++i) {
             SCOPED_TRACE(ways[i].options);
             const std::vector<std::size_t> programs = programs_for(ways[i].ranks);
             const std::vector<nlohmann::json> steps =
-                train(precision + " --elastic length " + ways[i].options, "offload" + std::to_string(i),
+                train(precision + " --elastic length " + ways[i].options, type + '-' + std::to_string(i),
                       ways[i].ranks, programs[i % programs.size()]);
             expect_near(steps, one, bar);
             EXPECT_GT(count_offloading(steps), 0);
@@ -80,6 +81,37 @@ TEST_F(OffloadedState, GivesTheLossesOfOneRankWithFastKernels) {
         "--dtype f32 --device cpu",
         {{"--elastic-means offload --memory-limit 1485000 --pipe 2 --microbatches 4 --schedule gpipe", 2}},
         1e-5);
+}
+
+// Between two layouts, the state leaves the old block and enters the new one by way of the offload store. In
+// the last layout all state stays in memory.
+TEST_F(OffloadedState, GivesTheLossesOfOneRankAfterChangesOfTheLayout) {
+    write("first.json", R"({"layers": 7, "stages": [{"layers": [0, 4], "replicas": [{"ranks": [0]}]},
+        {"layers": [4, 7], "replicas": [{"ranks": [1]}, {"ranks": [2]}]}]})");
+    write(
+        "decisions.jsonl",
+        R"({"step": 20, "layout": {"layers": 7, "stages": [{"layers": [0, 4], "replicas": [{"ranks": [2]}]}, )"
+        R"({"layers": [4, 7], "replicas": [{"ranks": [0]}, {"ranks": [1]}]}]}})"
+        "\n"
+        R"({"step": 40, "layout": {"layers": 7, "idle": [0], "stages": [)"
+        R"({"layers": [0, 4], "replicas": [{"ranks": [1]}]}, {"layers": [4, 7], "replicas": [{"ranks": [2]}]}]}})"
+        "\n");
+    const std::string changing =
+        "--layout first.json --decisions decisions.jsonl --microbatches 4 --schedule 1f1b --elastic-means "
+        "offload "
+        "--memory-limit ";
+    expect_equal_losses_with_offload("--dtype f64 --device reference",
+                                     {{changing + "2950000", 3},
+                                      {changing + "3050000 --move twins", 3},
+                                      {changing + "3050000 --move restart", 3}},
+                                     1e-10);
+    expect_equal_losses_with_offload("--dtype f32 --device cpu", {{changing + "1485000", 3}}, 1e-5);
+    for (const char* const folder : {"f64-0", "f64-1", "f64-2", "f32-0"}) {
+        const std::vector<nlohmann::json> steps = read_steps(folder);
+        EXPECT_GT(count_offloading({steps.begin(), steps.begin() + 20}), 0);
+        EXPECT_GT(count_offloading({steps.begin() + 20, steps.begin() + 40}), 0);
+        EXPECT_EQ(count_offloading({steps.begin() + 40, steps.end()}), 0);
+    }
 }
 
 // The checkpoint is written while the next step offloads the state, and is resumed by other ranks.

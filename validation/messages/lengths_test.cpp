@@ -71,6 +71,10 @@ TEST_F(Lengths, NeedStateToOffload) {
     expect_refusal(small_model("--elastic length --memory-limit 1GB --elastic-means offload --optimizer sgd "
                                "--momentum 0 --pipe 2 --microbatches 6 "),
                    "--elastic-means offload has nothing to work with, because the optimizer keeps no state");
+    expect_refusal(small_model("--elastic length --memory-limit 1GB --elastic-means offload --move overlap "
+                               "--straggler uneven --pipe 2 --microbatches 6 "),
+                   "--elastic-means offload has nothing to work with, because with --move overlap the state "
+                   "still moves while a step runs");
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ class ParameterTensors {
 public:
     ParameterTensors(const std::vector<ParameterSpec>& specs, device::DType dtype,
                      device::MemorySpace memory_space);
-    // Places the tensors at the begin of `memory`, which is large enough and filled with zeros.
+    // Places the tensors at the begin of `memory`, which is large enough and has their values.
     ParameterTensors(const std::vector<ParameterSpec>& specs, device::DType dtype, device::BufferPart memory);
 
     const device::Tensor& operator[](std::size_t i) const { return tensors_[i]; }

@@ -62,10 +62,14 @@ class Optimizer {
 public:
     // Makes an optimizer that updates `shards` and keeps state only for these shards. `value_type` is the type
     // of the parameter values. With `has_backup`, also allocates memory for a copy of the state and of the
-    // values. The state is placed at the begin of `state_memory`, which is filled with zeros, if it is set.
+    // values. With `state_memory`, which is filled with zeros, the state is placed as by place_state().
     Optimizer(const OptimizerConfig& config, const std::vector<model::ParameterSpec>& specs,
               std::vector<ParameterShard> shards, device::DType value_type, device::MemorySpace memory_space,
               bool has_backup = false, device::BufferPart state_memory = {});
+
+    // Makes the contents of `memory` the state, one kind after the other. Without a buffer, forgets the state
+    // until the next call.
+    void place_state(device::BufferPart memory);
 
     // Updates the shards once, with learning rate `rate` and with the gradients multiplied by `gradient_scale`.
     // Weight decay is not applied to the channels in `skipped` (may be null). The moments of these channels
@@ -96,14 +100,14 @@ public:
 
     // Returns the master weights, one tensor per shard, or null if there are none.
     const model::ParameterTensors* master_weights() const {
-        return has_master_weights_ ? &state_.back() : nullptr;
+        return has_master_weights(value_type_) ? &state_.back() : nullptr;
     }
 
 private:
     OptimizerConfig config_;
     std::vector<model::ParameterSpec> specs_;
     std::vector<ParameterShard> shards_;
-    bool has_master_weights_;
+    device::DType value_type_;
     // Moments, then master weights.
     std::vector<model::ParameterTensors> state_;
     std::vector<model::ParameterTensors> backup_;  // copies of the values, then of state_; empty without backup

@@ -7,21 +7,18 @@
 #include "trireme/device/offload_store.hpp"
 #include "trireme/device/stream.hpp"
 #include "trireme/setup/setup.hpp"
-#include "trireme/stage/pass_buffers.hpp"
 
 namespace trireme::rank {
 
-// Returns a store for the bytes of `memory`, in a file without a name in the folder `folder`. Disk space is
-// reserved now. Throws ResourceError if the disk has not enough space, or if the folder is not writable.
-std::unique_ptr<device::OffloadStore> make_file_store(const std::filesystem::path& folder,
-                                                      const device::BufferPart& memory);
+// Returns a store of `bytes` bytes, in a file without a name in the folder `folder`. Disk space is reserved
+// now. Throws ResourceError if the disk has not enough space, or if the folder is not writable.
+std::unique_ptr<device::OffloadStore> make_file_store(const std::filesystem::path& folder, std::size_t bytes);
 
-// Makes a store for the optimizer state that may be offloaded from `buffers`, and connects it with them;
-// returns null if there is no such state. The store is memory of the host in a simulation and for a GPU, and a
-// file in `folder` for a CPU.
+// Returns a store of `bytes` bytes for the optimizer state of a rank. The store is memory of the host in a
+// simulation and for a GPU, and a file in `folder` for a CPU.
 std::unique_ptr<device::OffloadStore> make_offload_store(const setup::Job& job, int rank,
                                                          device::Stream& stream,
                                                          const std::filesystem::path& folder,
-                                                         stage::PassBuffers& buffers);
+                                                         std::size_t bytes);
 
 }  // namespace trireme::rank

@@ -52,8 +52,9 @@ public:
     std::optional<model::ResizingState> resizing_state();
     // Sets a function that is called just before parameters or optimizer state are overwritten.
     void set_before_update_callback(std::function<void()> call);
-    // Reserves the memory to which optimizer state is offloaded. On a CPU, it is a file in `folder`.
-    void reserve_offload_memory(const std::filesystem::path& folder = {});
+    // Called when the state has its values. Reserves the memory to which steps may offload optimizer state, and
+    // moves this state to the buffers of a step. On a CPU, the memory is a file in `folder`.
+    void prepare_offload(const std::filesystem::path& folder = {});
 
     // Collective over all ranks. Begins the segment of steps `first` (from 0) to `end` - 1. No micro-batch is
     // in flight before or after a segment.
@@ -127,7 +128,6 @@ private:
     device::Trace* trace_;
     Stopping* stopping_;
     device::Stream stream_;
-    std::unique_ptr<device::OffloadStore> offload_store_;  // null if no optimizer state may be offloaded
     RankModel model_;
     std::unique_ptr<ParameterUpdates> updates_;
     setup::StepPlanner planner_;

@@ -2,6 +2,7 @@
 // step_memory.hpp plans for each step.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,12 +22,18 @@ public:
     void change(const LocalWork& work);
     // Allocates the memory for every step that the limit allows. Called while no buffer is in use. Without this
     // call, memory is allocated when a step needs more than all steps before it.
-    void reserve() { reserve(max_bytes_); }
+    void reserve() { reserve(max_block_bytes()); }
 
-    // Returns the place of the optimizer state that may be offloaded; without a buffer if there is none.
-    device::BufferPart state_memory() const;
-    // Sets the store to which this state is offloaded. It must outlive this object.
-    void set_offload_store(device::OffloadStore& store);
+    // Returns the memory of the optimizer state that may be offloaded; without a buffer if there is none. At
+    // first, this memory is no part of the block.
+    const device::BufferPart& state_memory() const { return state_; }
+    // Moves this state by way of `store` to the end of the block, from which steps may then offload it to
+    // `store`. `store` must outlive the use of this object. `place` is called twice: first without a buffer,
+    // and must then give up the old memory of the state, and at last with the new memory.
+    using PlaceState = std::function<void(device::BufferPart)>;
+    void move_state_into_block(device::OffloadStore& store, const PlaceState& place);
+    // Moves the state to memory of its own, and frees the block.
+    void move_state_out_of_block(device::OffloadStore& store, const PlaceState& place);
     // Waits until all offloaded state has returned. Called before the state is used.
     void return_state();
 
@@ -66,8 +73,11 @@ private:
         return is_ghost() && !steps_.contains(shape_->find_step(instruction.microbatch));
     }
     std::size_t state_begin() const { return max_bytes_ - offloadable_bytes_; }
+    std::size_t max_block_bytes() const { return offload_ ? max_bytes_ : state_begin(); }
     bool uses_equal_buffers() const { return work_equal_buffers_ && shape_->is_training; }
     void reserve(std::size_t bytes);
+    void move_state(device::OffloadStore& store, const PlaceState& place,
+                    const std::function<device::BufferPart()>& allocate);
     Buffer take(schedule::BufferKind kind, const schedule::Instruction& taker);
     Buffer take_equal_buffer(schedule::BufferKind kind);
     void free(schedule::BufferKind kind, std::byte* memory);
@@ -83,7 +93,8 @@ private:
     std::size_t width_;  // of the model
     device::MemorySpace memory_space_;
     std::shared_ptr<device::Buffer> block_;  // never null
-    std::optional<StateOffload> offload_;    // empty without set_offload_store()
+    device::BufferPart state_;               // see state_memory()
+    std::optional<StateOffload> offload_;    // empty while no state is in the block
     Workspace workspace_;
     const std::byte* workspace_memory_ = nullptr;  // of the current pass
 

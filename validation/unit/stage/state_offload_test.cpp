@@ -14,20 +14,20 @@ public:
     explicit LateStore(std::size_t bytes) : memory_(bytes) {}
 
     std::unique_ptr<Transfer> save(const std::byte* memory, std::size_t offset, std::size_t bytes) override {
-        saved_bytes += bytes;
+        if (is_in_step) saved_bytes += bytes;
         return std::make_unique<Copy>([=, this] {
             std::memcpy(memory_.data() + offset, memory, bytes);
             std::memset(const_cast<std::byte*>(memory), 0x7f, bytes);
         });
     }
     std::unique_ptr<Transfer> load(std::byte* memory, std::size_t offset, std::size_t bytes) override {
-        if (!is_returning) early_loads += bytes;
+        if (is_in_step) loaded_bytes += bytes;
         return std::make_unique<Copy>([=, this] { std::memcpy(memory, memory_.data() + offset, bytes); });
     }
 
-    std::size_t saved_bytes = 0;
-    std::size_t early_loads = 0;  // bytes whose return began before is_returning was set
-    bool is_returning = false;
+    bool is_in_step = false;
+    std::size_t saved_bytes = 0;  // in the step
+    std::size_t loaded_bytes = 0;
 
 private:
     struct Copy final : Transfer {
@@ -68,15 +68,17 @@ TEST_P(OffloadedState, LeavesDuringAStepAndReturns) {
         limited.offloadable_bytes += cache_line_bytes;
         LocalStages stages(limited, nullptr, device::MemorySpace::host);
         take_weights(stages);
-        const device::BufferPart state = stages.buffers().state_memory();
+        device::BufferPart state = stages.buffers().state_memory();
         ASSERT_EQ(state.bytes, limited.offloadable_bytes);
         for (std::size_t i = 0; i < state.bytes; ++i) state.data()[i] = static_cast<std::byte>(i % 251);
         LateStore store(state.bytes);
-        stages.buffers().set_offload_store(store);
+        const auto place = [&](const device::BufferPart& memory) { state = memory; };
+        stages.buffers().move_state_into_block(store, place);
 
+        store.is_in_step = true;
         run_all(stages, round);
-        store.is_returning = true;
-        stages.buffers().return_state();
+        store.is_in_step = false;
+        stages.buffers().move_state_out_of_block(store, place);
 
         for (std::size_t i = 0; i < state.bytes; ++i)
             ASSERT_EQ(state.data()[i], static_cast<std::byte>(i % 251)) << i;
@@ -84,7 +86,7 @@ TEST_P(OffloadedState, LeavesDuringAStepAndReturns) {
         const NamedNumbers expected = read_gradients(without);
         for (const auto& [name, gradient] : read_gradients(stages)) EXPECT_EQ(gradient, expected.at(name));
         EXPECT_EQ(store.saved_bytes, state.bytes - cache_line_bytes);
-        EXPECT_EQ(store.early_loads, store.saved_bytes);
+        EXPECT_EQ(store.loaded_bytes, store.saved_bytes);
     }
 }
 
