@@ -3,13 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <utility>
 
 #include "trireme/adapt/resumed_plan.hpp"
-#include "trireme/adapt/straggler_policy.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/comm/collectives.hpp"
+#include "trireme/policy/describe_slowness.hpp"
+#include "trireme/policy/pace_outlook.hpp"
+#include "trireme/policy/planner.hpp"
+#include "trireme/policy/resize.hpp"
 
 namespace trireme::adapt {
 namespace {
@@ -27,6 +32,38 @@ double compute_seconds_per_flop(const plan::Observation& observed) {
     return flops > 0 ? observed.step_seconds / flops : 0;
 }
 
+bool is_any_rank_slow(const plan::Observation& observed) {
+    return std::ranges::any_of(observed.slowness, [](double factor) { return factor > 1; });
+}
+
+plan::Decision make_decision(const plan::Observation& observed, const policy::Candidate& candidate) {
+    const policy::Cause& cause = candidate.causes.front();
+    return {
+        .step = observed.step, .layout = candidate.layout, .policy = cause.proposer, .reason = cause.reason};
+}
+
+// Predicts steps from the observed times of ranks, and changes of plan by a function, which is empty for an
+// impossible change.
+class StragglerOutlook final : public policy::Outlook {
+public:
+    using PredictChange = std::function<std::optional<double>(const policy::Candidate&)>;
+
+    StragglerOutlook(const policy::UnevenRules& rules, const plan::Observation& observed,
+                     const plan::Plan& current, PredictChange predict_change)
+        : steps_(rules, observed, current), predict_change_(std::move(predict_change)) {}
+
+    std::optional<double> predict_step_seconds(const policy::Candidate& candidate) override {
+        return steps_.predict_step_seconds(candidate.layout);
+    }
+    std::optional<double> predict_change_seconds(const policy::Candidate& candidate) override {
+        return predict_change_(candidate);
+    }
+
+private:
+    policy::PaceOutlook steps_;
+    PredictChange predict_change_;
+};
+
 }  // namespace
 
 std::size_t find_next_policy_step(const config::PolicyConfig& policy, std::size_t first, std::size_t steps) {
@@ -41,17 +78,24 @@ PlanChooser::PlanChooser(const setup::Job& job, const setup::PlanState& current,
       origin_(std::move(origin)),
       nodes_(nodes),
       recorded_decisions_(std::move(recorded)),
-      policy_(job.config.policy.decisions.empty()
-                  ? make_straggler_policy(job, current, origin_.layout, nodes, {})
-                  : trireme::policy::make_recorded_policy(recorded_decisions_)),
       observer_(static_cast<int>(nodes.size())) {
+    for (plan::Decision& decision : recorded_decisions_)
+        if (decision.policy.empty()) decision.policy = "recorded";
+    make_rules({});
     if (!origin_.slowness.empty()) observer_.resume_from(origin_.slowness, origin_.steady_steps);
 }
 
 void PlanChooser::set_links(const layout::RankLinks& links) {
     link_ = links.all;
-    const bool policy_may_migrate = job_.config.policy.decisions.empty() && may_migrate(job_.config.policy);
-    if (policy_may_migrate) policy_ = make_straggler_policy(job_, current_, origin_.layout, nodes_, links.team);
+    if (may_migrate(job_.config.policy)) make_rules(links.team);
+}
+
+void PlanChooser::make_rules(const layout::Link& team_link) {
+    const config::StragglerPolicy policy = job_.config.policy.straggler;
+    if (policy == config::StragglerPolicy::off || policy == config::StragglerPolicy::resize) return;
+    offload_rules_ = make_offload_rules(job_, current_, team_link);
+    if (policy == config::StragglerPolicy::uneven)
+        uneven_rules_ = make_uneven_rules(job_, current_, origin_.layout, nodes_, team_link);
 }
 
 // Predicts the duration of a transition from earlier changes of plan. Before the first change, predicts the
@@ -61,21 +105,6 @@ double PlanChooser::predict_seconds(const PlanTransition& transition) const {
         transition.moves.compute_bytes(&mover::Move::max_elements_per_rank, job_.config.optimizer, job_.dtype);
     return estimate_.predict_seconds(transition.count_moved_bytes(job_))
         .value_or(link_.predict_seconds(static_cast<double>(max_rank_bytes)));
-}
-
-// Returns true if the transition moves no state, or if it costs less time than the new plan saves within the
-// policy's horizon. Otherwise notes the refusal.
-bool PlanChooser::pays_off(const plan::Decision& decision, const PlanTransition& transition) {
-    if (!transition.moves_state) return true;
-    std::size_t steps = job_.steps - decision.step;
-    if (job_.config.policy.horizon > 0) steps = std::min(steps, job_.config.policy.horizon);
-    const double gain = decision.terms.at(policy::gain_term) * static_cast<double>(steps);
-    const double cost = predict_seconds(transition);
-    if (gain > cost) return true;
-    note_refusal(
-        fmt::format("the best plan would save {:.2g} s in {}, but moving the state would take {:.2g} s", gain,
-                    format_count(steps, "step"), cost));
-    return false;
 }
 
 // If the migrations did not shorten the steps, returns a decision that ends them. Helper ranks or links may
@@ -103,10 +132,42 @@ std::optional<plan::Decision> PlanChooser::end_useless_migration(const plan::Obs
         .terms = {{"step_s", observed.step_seconds}, {"predicted_step_s", before}}};
 }
 
-// Returns the policy's decision. Rejects new migrations if earlier ones were ended and no rank's slowness has
-// changed since then.
-std::optional<plan::Decision> PlanChooser::ask_policy(const plan::Observation& observed) {
-    auto decision = policy_(observed, current_.plan);
+// Returns the decision to change the layout. If the best change does not pay off, notes the refusal.
+std::optional<plan::Decision> PlanChooser::decide_layout(const plan::Observation& observed) {
+    const plan::Plan& current = current_.plan;
+    std::string why;  // a change is impossible
+    const auto predict_change = [&](const policy::Candidate& candidate) -> std::optional<double> {
+        const auto transition =
+            try_plan_transition(job_, current_, nodes_, make_decision(observed, candidate), why);
+        if (!transition) return std::nullopt;
+        return transition->moves_state ? predict_seconds(*transition) : 0;
+    };
+    StragglerOutlook outlook(uneven_rules_, observed, current, predict_change);
+    std::size_t steps = job_.steps - observed.step;
+    if (job_.config.policy.horizon > 0) steps = std::min(steps, job_.config.policy.horizon);
+    const std::array proposers{policy::make_uneven_proposer(uneven_rules_, current)};
+    const std::optional<policy::Verdict> verdict =
+        policy::decide(observed, current.layout, proposers, outlook, {.horizon = steps});
+    if (!verdict) {
+        if (!why.empty()) note_refusal(why);
+        return std::nullopt;
+    }
+    const double gain = verdict->current_step_seconds - verdict->step_seconds;
+    if (!verdict->pays_off) {
+        note_refusal(fmt::format(
+            "the best plan would save {:.2g} s in {}, but moving the state would take {:.2g} s",
+            gain * static_cast<double>(steps), format_count(steps, "step"), verdict->change_seconds));
+        return std::nullopt;
+    }
+    plan::Decision decision = make_decision(observed, verdict->candidate);
+    decision.terms = policy::make_gain_terms(observed, gain);
+    return decision;
+}
+
+// Returns the decision about the work that ranks share. Rejects new migrations if earlier ones were ended and
+// no rank's slowness has changed since then.
+std::optional<plan::Decision> PlanChooser::decide_new_sharing(const plan::Observation& observed) {
+    auto decision = policy::decide_sharing(offload_rules_, observed, current_.plan);
     if (!migration_end_step_) return decision;
     const bool is_slowness_unchanged = observed.steady_steps >= observed.step - *migration_end_step_;
     if (!is_slowness_unchanged) migration_end_step_.reset();
@@ -114,6 +175,30 @@ std::optional<plan::Decision> PlanChooser::ask_policy(const plan::Observation& o
     note_refusal(cat("a migration was undone after step ", *migration_end_step_,
                      ", and no rank's slowness has changed since then"));
     return std::nullopt;
+}
+
+// With --straggler uneven, ranks share work at first if a rank is slow. The layout changes if the slowness of
+// ranks has been constant for --bridge steps. If no rank is slow any more, ranks stop sharing work.
+std::optional<plan::Decision> PlanChooser::decide(const plan::Observation& observed) {
+    if (!is_policy_step(observed.step) || observed.ranks.empty()) return std::nullopt;
+    switch (job_.config.policy.straggler) {
+        case config::StragglerPolicy::off:
+            return std::nullopt;
+        case config::StragglerPolicy::resize:
+            return policy::decide_resizing({.max_skipped_fraction = job_.config.policy.resize.limit}, observed,
+                                           current_.plan);
+        case config::StragglerPolicy::migrate:
+        case config::StragglerPolicy::semi:
+            return decide_new_sharing(observed);
+        case config::StragglerPolicy::uneven: {
+            const bool is_slow = is_any_rank_slow(observed);
+            if (is_slow && observed.steady_steps < job_.config.policy.bridge)
+                return decide_new_sharing(observed);
+            auto decision = decide_layout(observed);
+            return decision || is_slow ? decision : decide_new_sharing(observed);
+        }
+    }
+    throw BugError("unknown policy for stragglers");
 }
 
 // Called if the policy keeps the plan. Notes a refusal for the user if a rank is slow but the run still uses
@@ -133,29 +218,33 @@ void PlanChooser::report_idle_policy(const plan::Observation& observed) {
 
 std::optional<Choice> PlanChooser::choose(std::size_t step) {
     const plan::Observation observed = observer_.make_observation(step);
-    auto decision = recorded_decisions_.empty() ? end_useless_migration(observed) : std::nullopt;
+    const auto recorded = std::ranges::find(recorded_decisions_, step, &plan::Decision::step);
+    if (recorded != recorded_decisions_.end())
+        return make_choice(*recorded, plan_transition(job_, current_, nodes_, *recorded), observed);
+    if (!job_.config.policy.decisions.empty()) return std::nullopt;
+    auto decision = end_useless_migration(observed);
     const bool ends_migration = decision.has_value();
-    if (!decision) decision = ask_policy(observed);
+    if (!decision) decision = decide(observed);
     if (!decision) {
         if (is_policy_step(step)) report_idle_policy(observed);
         return std::nullopt;
     }
-    std::optional<PlanTransition> transition;
-    if (has_recorded_decision(step)) {
-        transition.emplace(plan_transition(job_, current_, nodes_, *decision));
-    } else {
-        std::string why;
-        auto checked_transition = try_plan_transition(job_, current_, nodes_, *decision, why);
-        if (!checked_transition) note_refusal(why);
-        if (!checked_transition || !pays_off(*decision, *checked_transition)) return std::nullopt;
-        transition.emplace(std::move(*checked_transition));
+    std::string why;
+    auto transition = try_plan_transition(job_, current_, nodes_, *decision, why);
+    if (!transition) {
+        note_refusal(why);
+        return std::nullopt;
     }
-    const plan::Plan& next = transition->to.plan;
-    decision->schedule = next.schedule;
-    decision->microbatches = next.microbatches();
-    prepare_trial(step, observed, *transition);
     choice_ends_migration_ = ends_migration;
-    return Choice{std::move(*decision), std::move(*transition), has_recorded_decision(step)};
+    return make_choice(std::move(*decision), std::move(*transition), observed);
+}
+
+Choice PlanChooser::make_choice(plan::Decision decision, PlanTransition transition,
+                                const plan::Observation& observed) {
+    decision.schedule = transition.to.plan.schedule;
+    decision.microbatches = transition.to.plan.microbatches();
+    prepare_trial(observed.step, observed, transition);
+    return {std::move(decision), std::move(transition), has_recorded_decision(observed.step)};
 }
 
 // If the transition begins or changes migrations, prepares the comparison of the coming steps with the steps

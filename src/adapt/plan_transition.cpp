@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "trireme/adapt/straggler_policy.hpp"
+#include "trireme/adapt/straggler_rules.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/setup/elastic_memory.hpp"

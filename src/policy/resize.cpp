@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "policy/describe_slowness.hpp"
 #include "policy/select_rank_values.hpp"
+#include "trireme/policy/describe_slowness.hpp"
 
 namespace trireme::policy {
 namespace {
@@ -25,49 +25,16 @@ double predict_slowest_rank_seconds(const std::vector<plan::RankTimes>& times,
     return max_seconds;
 }
 
-class ResizePolicy {
-public:
-    explicit ResizePolicy(const ResizeRules& rules) : rules_(rules) {}
-
-    std::optional<plan::Decision> decide(const plan::Observation& observed, const plan::Plan& current) const {
-        if (observed.step % rules_.period != 0 || observed.ranks.empty()) return std::nullopt;
-        std::vector<double> skipped(observed.ranks.size(), 0);
-        double current_seconds = 0;
-        double next_seconds = 0;
-        for (const layout::Team& team : current.teams) {
-            std::vector<plan::RankTimes> times;
-            for (const int rank : team.ranks) times.push_back(observed.ranks[static_cast<std::size_t>(rank)]);
-            const auto fractions = balance_skipped_fractions(
-                times, select_rank_values(team.ranks, observed.slowness, 1), rules_.max_skipped_fraction);
-            for (std::size_t r = 0; r < fractions.size(); ++r)
-                skipped[static_cast<std::size_t>(team.ranks[r])] = fractions[r];
-            current_seconds = std::max(
-                current_seconds,
-                predict_slowest_rank_seconds(times, select_rank_values(team.ranks, current.skipped, 0)));
-            next_seconds = std::max(next_seconds, predict_slowest_rank_seconds(times, fractions));
-        }
-        if (!is_worthwhile(skipped, current.skipped)) return std::nullopt;
-        plan::Decision decision{.step = observed.step, .layout = current.layout, .policy = "resize"};
-        const bool skips_nothing = std::ranges::all_of(skipped, [](double fraction) { return fraction == 0; });
-        if (!skips_nothing) decision.skipped = skipped;
-        decision.reason = describe_slowness(observed);
-        decision.terms = make_gain_terms(observed, std::max(0.0, current_seconds - next_seconds));
-        return decision;
+// Returns true if a rank's skipped fraction changes enough, or if a rank no longer needs to skip channels.
+bool is_worthwhile(const ResizeRules& rules, const std::vector<double>& next,
+                   const std::vector<double>& current) {
+    for (std::size_t rank = 0; rank < next.size(); ++rank) {
+        const double current_fraction = current.empty() ? 0 : current[rank];
+        if (std::abs(next[rank] - current_fraction) > rules.min_change) return true;
+        if (next[rank] == 0 && current_fraction > 0) return true;
     }
-
-private:
-    bool is_worthwhile(const std::vector<double>& next, const std::vector<double>& current) const {
-        for (std::size_t rank = 0; rank < next.size(); ++rank) {
-            const double current_fraction = current.empty() ? 0 : current[rank];
-            if (std::abs(next[rank] - current_fraction) > rules_.min_change) return true;
-            if (next[rank] == 0 && current_fraction > 0)
-                return true;  // the rank no longer needs to skip channels
-        }
-        return false;
-    }
-
-    ResizeRules rules_;
-};
+    return false;
+}
 
 }  // namespace
 
@@ -89,10 +56,30 @@ std::vector<double> balance_skipped_fractions(const std::vector<plan::RankTimes>
     return fractions;
 }
 
-Policy make_resize_policy(ResizeRules rules) {
-    return [policy = ResizePolicy(rules)](const plan::Observation& observed, const plan::Plan& current) {
-        return policy.decide(observed, current);
-    };
+std::optional<plan::Decision> decide_resizing(const ResizeRules& rules, const plan::Observation& observed,
+                                              const plan::Plan& current) {
+    std::vector<double> skipped(observed.ranks.size(), 0);
+    double current_seconds = 0;
+    double next_seconds = 0;
+    for (const layout::Team& team : current.teams) {
+        std::vector<plan::RankTimes> times;
+        for (const int rank : team.ranks) times.push_back(observed.ranks[static_cast<std::size_t>(rank)]);
+        const auto fractions = balance_skipped_fractions(
+            times, select_rank_values(team.ranks, observed.slowness, 1), rules.max_skipped_fraction);
+        for (std::size_t r = 0; r < fractions.size(); ++r)
+            skipped[static_cast<std::size_t>(team.ranks[r])] = fractions[r];
+        current_seconds =
+            std::max(current_seconds,
+                     predict_slowest_rank_seconds(times, select_rank_values(team.ranks, current.skipped, 0)));
+        next_seconds = std::max(next_seconds, predict_slowest_rank_seconds(times, fractions));
+    }
+    if (!is_worthwhile(rules, skipped, current.skipped)) return std::nullopt;
+    plan::Decision decision{.step = observed.step, .layout = current.layout, .policy = "resize"};
+    const bool skips_nothing = std::ranges::all_of(skipped, [](double fraction) { return fraction == 0; });
+    if (!skips_nothing) decision.skipped = skipped;
+    decision.reason = describe_slowness(observed);
+    decision.terms = make_gain_terms(observed, std::max(0.0, current_seconds - next_seconds));
+    return decision;
 }
 
 }  // namespace trireme::policy

@@ -13,6 +13,10 @@ double divide_or_zero(double seconds, double work) { return work > 0 ? seconds /
 
 }  // namespace
 
+std::vector<LayerWork> list_layers(const UnevenRules& rules, const layout::Layout& layout) {
+    return rules.layers.empty() ? std::vector<LayerWork>(layout.layers) : rules.layers;
+}
+
 double compute_relative_share(const Shares& shares, std::size_t rank_index) {
     const auto sum = std::accumulate(shares.begin(), shares.end(), std::size_t{0});
     return static_cast<double>(shares[rank_index] * shares.size()) / static_cast<double>(sum);

@@ -57,6 +57,9 @@ private:
     std::vector<RankPace> ranks_;
 };
 
+// Returns the work of each layer by the rules. Without rules, all layers have equal work.
+std::vector<LayerWork> list_layers(const UnevenRules& rules, const layout::Layout& layout);
+
 // Returns a rank's share relative to an even share: 1.5 if its share is 1.5 times an even one. `rank_index` is
 // the rank's index in its team.
 double compute_relative_share(const Shares& shares, std::size_t rank_index);

@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 
-#include "policy/describe_slowness.hpp"
 #include "policy/distribute_layers.hpp"
 #include "policy/gather_slow_ranks.hpp"
 #include "policy/select_rank_values.hpp"
-#include "policy/step_seconds.hpp"
-#include "policy/team_pace.hpp"
-#include "trireme/layout/best_cut.hpp"
 #include "trireme/layout/shares.hpp"
+#include "trireme/policy/describe_slowness.hpp"
 
 namespace trireme::policy {
 namespace {
@@ -50,11 +48,7 @@ layout::Layout make_even_layout(layout::Layout layout) {
     return layout;
 }
 
-std::size_t count_layers(const UnevenRules& rules, const plan::Plan& plan) {
-    return rules.layers.empty() ? plan.layout.layers : rules.layers.size();
-}
-
-// Searches for the layout with the shortest step, for one decision.
+// Searches for layouts with short steps, for one decision.
 class LayoutSearch {
 public:
     LayoutSearch(const UnevenRules& rules, const plan::Observation& observed, const plan::Plan& current)
@@ -63,34 +57,14 @@ public:
           current_(current),
           healthy_layout_(rules.healthy_layout.stages.empty() ? make_even_layout(current.layout)
                                                               : rules.healthy_layout),
-          work_(rules.layers.empty() ? std::vector<LayerWork>(count_layers(rules, current)) : rules.layers),
+          work_(list_layers(rules, current.layout)),
           paces_(observed, current, work_, rules) {}
 
-    // Returns the predicted seconds of a step of the current plan, including the effect of its offloaded work.
-    double predict_current_seconds() const {
-        StagePaces paces;
-        for (const layout::StageLayout& stage : current_.layout.stages) {
-            auto& replicas = paces.emplace_back();
-            for (const layout::ReplicaLayout& replica : stage.replicas) {
-                const auto team = static_cast<std::size_t>(current_.find_team(replica.ranks.front()));
-                replicas.push_back(paces_.compute_current_pace(current_.teams[team], replica.shares));
-            }
-        }
-        return predict_seconds(current_.layout, paces);
-    }
-
-    // Returns the layout with the shortest step, and the predicted seconds of this step. Later candidates
-    // differ more from the healthy layout. So a candidate replaces an earlier one only if it is faster by more
-    // than the measuring error.
-    std::pair<layout::Layout, double> find_best() const {
-        constexpr double max_time_ratio = 0.99;
-        std::pair<layout::Layout, double> best{healthy_layout_, predict_layout_seconds(healthy_layout_)};
-        if (has_no_slow_rank(observed_)) return best;
-        for (layout::Layout& layout : make_candidates()) {
-            const double seconds = predict_layout_seconds(layout);
-            if (seconds < max_time_ratio * best.second) best = {std::move(layout), seconds};
-        }
-        return best;
+    // Returns the healthy layout first. Later layouts differ more from it.
+    std::vector<layout::Layout> list_layouts() const {
+        std::vector<layout::Layout> layouts{healthy_layout_};
+        if (!has_no_slow_rank(observed_)) std::ranges::move(make_candidates(), std::back_inserter(layouts));
+        return layouts;
     }
 
 private:
@@ -158,13 +132,6 @@ private:
         return paces;
     }
 
-    double predict_seconds(const layout::Layout& layout, const StagePaces& paces) const {
-        return predict_step_seconds(layout, paces, work_, current_);
-    }
-    double predict_layout_seconds(const layout::Layout& layout) const {
-        return predict_seconds(layout, compute_paces(layout));
-    }
-
     const UnevenRules& rules_;
     const plan::Observation& observed_;
     const plan::Plan& current_;
@@ -172,23 +139,6 @@ private:
     LayerRunWork work_;
     TeamPaces paces_;
 };
-
-std::optional<plan::Decision> decide(const UnevenRules& rules, const plan::Observation& observed,
-                                     const plan::Plan& current) {
-    if (observed.step % rules.period != 0 || observed.ranks.empty()) return std::nullopt;
-    if (has_no_slow_rank(observed) && current.layout == rules.healthy_layout) return std::nullopt;
-    const LayoutSearch search(rules, observed, current);
-    auto [layout, seconds] = search.find_best();
-    if (layout == current.layout || seconds == layout::infinite_cost) return std::nullopt;
-    const double gain = search.predict_current_seconds() - seconds;
-    const double min_gain = has_no_slow_rank(observed) ? rules.min_return_gain : rules.min_gain;
-    if (gain <= min_gain * observed.step_seconds) return std::nullopt;
-    return plan::Decision{.step = observed.step,
-                          .layout = std::move(layout),
-                          .policy = "uneven",
-                          .reason = describe_slowness(observed),
-                          .terms = make_gain_terms(observed, gain)};
-}
 
 }  // namespace
 
@@ -206,9 +156,15 @@ double compute_slowdown(const std::vector<SharedWidth>& widths, const Shares& sh
     return slowdown;
 }
 
-Policy make_uneven_policy(UnevenRules rules) {
-    return [rules = std::move(rules)](const plan::Observation& observed, const plan::Plan& current) {
-        return decide(rules, observed, current);
+Proposer make_uneven_proposer(const UnevenRules& rules, const plan::Plan& current) {
+    return [&](const plan::Observation& observed, const Candidate& candidate) {
+        std::vector<Candidate> candidates;
+        for (layout::Layout& layout : LayoutSearch(rules, observed, current).list_layouts()) {
+            Candidate& next = candidates.emplace_back(candidate);
+            next.layout = std::move(layout);
+            next.causes.push_back({.proposer = "uneven", .reason = describe_slowness(observed)});
+        }
+        return candidates;
     };
 }
 

@@ -2,7 +2,7 @@
 
 #include "run/backend.hpp"
 #include "run/ghost_records.hpp"
-#include "trireme/adapt/straggler_policy.hpp"
+#include "trireme/adapt/straggler_rules.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/comm/valueless_group.hpp"

@@ -5,7 +5,7 @@
 #include "run/resume.hpp"
 #include "run/saving.hpp"
 #include "trireme/adapt/resumed_plan.hpp"
-#include "trireme/adapt/straggler_policy.hpp"
+#include "trireme/adapt/straggler_rules.hpp"
 #include "trireme/adapt/switching.hpp"
 #include "trireme/archive/listing.hpp"
 #include "trireme/archive/partial_folder.hpp"

@@ -50,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(
     Kinds, Additions,
     testing::Values(Addition{"schedule", "make_zb_h2_programs|compute_zb_h2_idle_time", 2},
                     Addition{"schedule", "make_inter_layer_programs|compute_inter_layer_idle_time", 2},
-                    Addition{"policy", "StragglerPolicy::resize|make_resize_policy", 4},
+                    Addition{"policy", "StragglerPolicy::resize|decide_resizing", 4},
                     Addition{"family", "vit|vit_family", 3}, Addition{"option", "shows_kernels", 3},
                     Addition{"option", "skip_bad", 3}, Addition{"kernel", "RmsNorm", 7},
                     Addition{"kernel", "ImageRows", 7}));

@@ -1,5 +1,5 @@
-// Chooses the changes of plan of a run. With --decisions it replays recorded decisions; otherwise the policy of
-// --straggler decides from the observed steps. All ranks make equal choices.
+// Chooses the changes of plan of a run. With --decisions it replays recorded decisions; otherwise it decides
+// from the observed steps, for --straggler. All ranks make equal choices.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,9 @@
 #include "trireme/adapt/change_estimate.hpp"
 #include "trireme/adapt/observer.hpp"
 #include "trireme/adapt/plan_transition.hpp"
-#include "trireme/adapt/straggler_policy.hpp"
+#include "trireme/adapt/straggler_rules.hpp"
 #include "trireme/comm/communicator.hpp"
 #include "trireme/layout/links.hpp"
-#include "trireme/policy/policy.hpp"
 #include "trireme/rank/state_moves.hpp"
 #include "trireme/records/figures.hpp"
 
@@ -90,10 +89,13 @@ private:
 
     bool has_recorded_decision(std::size_t step) const;
     void report_idle_policy(const plan::Observation& observed);
-    std::optional<plan::Decision> ask_policy(const plan::Observation& observed);
+    std::optional<plan::Decision> decide(const plan::Observation& observed);
+    std::optional<plan::Decision> decide_layout(const plan::Observation& observed);
+    std::optional<plan::Decision> decide_new_sharing(const plan::Observation& observed);
     std::optional<plan::Decision> end_useless_migration(const plan::Observation& observed);
     double predict_seconds(const PlanTransition& transition) const;
-    bool pays_off(const plan::Decision& decision, const PlanTransition& transition);
+    Choice make_choice(plan::Decision decision, PlanTransition transition, const plan::Observation& observed);
+    void make_rules(const layout::Link& team_link);
     void prepare_trial(std::size_t step, const plan::Observation& observed, const PlanTransition& transition);
 
     const setup::Job& job_;
@@ -101,7 +103,8 @@ private:
     setup::PlanOrigin origin_;
     const std::vector<int>& nodes_;
     std::vector<plan::Decision> recorded_decisions_;
-    policy::Policy policy_;  // with --decisions, replays recorded_decisions_
+    policy::OffloadRules offload_rules_;
+    policy::UnevenRules uneven_rules_;
     Observer observer_;
     ChangeEstimate estimate_;
     layout::Link link_;                    // link over which state moves

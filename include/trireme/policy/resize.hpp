@@ -3,14 +3,16 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
-#include "trireme/policy/policy.hpp"
+#include "trireme/plan/decision.hpp"
+#include "trireme/plan/observation.hpp"
+#include "trireme/plan/plan.hpp"
 
 namespace trireme::policy {
 
 struct ResizeRules {
-    std::size_t period = 10;            // steps between two decisions
     double max_skipped_fraction = 0.9;  // upper limit, as a fraction of a rank's matmuls
     // Minimum change of a rank's skipped fraction. If all changes are smaller, the plan changes only if a rank
     // no longer needs to skip channels.
@@ -25,7 +27,8 @@ struct ResizeRules {
 std::vector<double> balance_skipped_fractions(const std::vector<plan::RankTimes>& times,
                                               const std::vector<double>& slowness, double max_skipped_fraction);
 
-// Returns the policy of --straggler resize.
-Policy make_resize_policy(ResizeRules rules);
+// Decides for --straggler resize which channels ranks skip. Returns nothing if the plan stays.
+std::optional<plan::Decision> decide_resizing(const ResizeRules& rules, const plan::Observation& observed,
+                                              const plan::Plan& current);
 
 }  // namespace trireme::policy

@@ -5,11 +5,14 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "trireme/layout/broadcast_tree.hpp"
-#include "trireme/policy/policy.hpp"
+#include "trireme/plan/decision.hpp"
+#include "trireme/plan/observation.hpp"
+#include "trireme/plan/plan.hpp"
 
 namespace trireme::policy {
 
@@ -35,8 +38,7 @@ struct OffloadCosts {
 };
 
 struct OffloadRules {
-    std::string policy;       // name of the policy in decisions: "migrate" or "semi"
-    std::size_t period = 10;  // steps between two decisions
+    std::string policy;  // name of the policy in decisions: "migrate" or "semi"
     OffloadCosts costs = {};
     double max_skipped_fraction = 0;  // of a rank's matmuls; 0 means that ranks do not skip
     double max_step_slowdown = 0;  // fraction by which a step may exceed the shortest step, if less is skipped
@@ -73,7 +75,9 @@ double sum_skipped_work(const Sharing& sharing, const OffloadCosts& costs);
 Sharing find_best_offload(const std::vector<plan::RankTimes>& times, const std::vector<double>& slowness,
                           const OffloadRules& rules);
 
-// Returns the policy of --straggler migrate, --straggler semi and --bridge.
-Policy make_offload_policy(OffloadRules rules);
+// Decides for --straggler migrate, --straggler semi and --bridge which work ranks share. Returns nothing if the
+// plan stays.
+std::optional<plan::Decision> decide_sharing(const OffloadRules& rules, const plan::Observation& observed,
+                                             const plan::Plan& current);
 
 }  // namespace trireme::policy

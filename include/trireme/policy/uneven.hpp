@@ -4,8 +4,9 @@
 #include <cstddef>
 #include <vector>
 
+#include "trireme/plan/plan.hpp"
+#include "trireme/policy/candidate.hpp"
 #include "trireme/policy/layer_work.hpp"
-#include "trireme/policy/policy.hpp"
 #include "trireme/policy/sharing.hpp"
 
 namespace trireme::policy {
@@ -18,7 +19,6 @@ struct SharedWidth {
 };
 
 struct UnevenRules {
-    std::size_t period = 10;               // steps between two decisions
     std::vector<SharedWidth> widths = {};  // all widths of a block; the sum of `work` is 1
     std::vector<LayerWork> layers = {};    // per layer of the model; if empty, all layers have equal work
     // Layout for equally fast ranks. If it has no stages, the current layout with even shares and even turns is
@@ -29,12 +29,10 @@ struct UnevenRules {
     std::vector<int> nodes = {};    // node of each rank. Ranks of a node may swap; if empty, no ranks swap
     std::size_t memory_limit = 0;   // bytes per rank; 0 means no limit
     OffloadCosts costs = {};        // costs of migrations in the current plan
-    double min_gain = 0.05;         // minimum gain of a change, as a fraction of the observed step time
-    double min_return_gain = 0.01;  // replaces min_gain for the return to healthy_layout when no rank is slow
 };
 
-// Returns the policy of --straggler uneven. The policy changes to the layout with the shortest step, if the
-// gain is large enough. The candidates combine these changes of healthy_layout:
+// Returns the proposer of --straggler uneven. `current` is the plan of the observation. The candidates combine
+// these changes of healthy_layout:
 //   - the share of each rank is divided by the rank's slowness;
 //   - the numbers of micro-batches per replica minimize the time of the slowest replica of a stage;
 //   - the layers are distributed so that the time of the slowest stage, with these numbers of micro-batches,
@@ -43,8 +41,8 @@ struct UnevenRules {
 //   - slow ranks swap with other ranks of their node, so that few stages or few pipeline replicas contain slow
 //     ranks. A swap is always combined with new numbers of micro-batches or a new distribution of layers.
 // The last three changes require that each team holds one stage. If no rank is slow, healthy_layout is the only
-// candidate, so that recovered ranks get their work back.
-Policy make_uneven_policy(UnevenRules rules);
+// candidate, so that recovered ranks get their work back. The arguments must outlive the proposer.
+Proposer make_uneven_proposer(const UnevenRules& rules, const plan::Plan& current);
 
 // Returns the time of a team's matmuls, divided by the time of a healthy team of equal size in which every
 // width is divided exactly evenly. `shares` and `slowness` have one element per rank of the team. Rank r takes

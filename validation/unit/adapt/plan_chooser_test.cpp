@@ -103,5 +103,22 @@ TEST_F(MigrationPolicy, RevertsAMigrationThatDoesNotShortenSteps) {
     EXPECT_EQ(deciding_->take_refusal(), "");  // reported once
 }
 
+TEST_F(MigrationPolicy, GivesWayToRecordedDecisions) {
+    config_.policy.decisions = "decisions.jsonl";
+    setup_.emplace(setup::set_up(config_, 2));
+    layout::Layout uneven = setup_->current.plan.layout;
+    uneven.stages.front().replicas.front().shares = {3, 1};
+    PlanChooser chooser(setup_->job, setup_->current, setup_->origin, nodes_, {{.step = 5, .layout = uneven}});
+
+    EXPECT_FALSE(chooser.choose(4));
+    EXPECT_FALSE(chooser.choose(10));
+    const std::optional<Choice> choice = chooser.choose(5);
+
+    ASSERT_TRUE(choice);
+    EXPECT_TRUE(choice->is_recorded);
+    EXPECT_EQ(choice->decision.policy, "recorded");
+    EXPECT_EQ(choice->transition.to.plan.layout, uneven);
+}
+
 }  // namespace
 }  // namespace trireme::adapt

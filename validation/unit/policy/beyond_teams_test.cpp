@@ -6,18 +6,17 @@
 #include <numeric>
 
 #include "trireme/policy/uneven.hpp"
+#include "unit/policy/decide_uneven.hpp"
 #include "unit/policy/planned_grid.hpp"
 
 namespace trireme::policy {
 namespace {
 
 UnevenRules rules(int ranks) {
-    return {.period = 5,
-            .widths = {{96, 1}},
+    return {.widths = {{96, 1}},
             .may_move_layers = true,
             .may_change_turns = true,
-            .nodes = std::vector<int>(static_cast<std::size_t>(ranks), 0),
-            .min_gain = 0};
+            .nodes = std::vector<int>(static_cast<std::size_t>(ranks), 0)};
 }
 
 // Returns an observation after step 10. A healthy device takes a second per layer and micro-batch.
@@ -59,12 +58,12 @@ double all_of(const std::vector<std::size_t>& numbers) {
 TEST(UnevenPolicy, GivesSlowReplicasFewerMicrobatches) {
     const plan::Plan plan = plan_of({.data = 4}, 4);
 
-    const auto decision = make_uneven_policy(rules(4))(observed(plan, {1, 3, 1, 1}), plan);
+    const auto decision = decide_uneven(rules(4), observed(plan, {1, 3, 1, 1}), plan, 0);
 
     ASSERT_TRUE(decision);
     EXPECT_EQ(count_turns(*decision), (std::vector<std::size_t>{5, 1, 5, 5}));
     EXPECT_EQ(decision->reason, "rank 1 takes 3.0 times as long as others");
-    EXPECT_NEAR(decision->terms.at(gain_term), (12 - 5) * 51, 1e-9);
+    EXPECT_NEAR(decision->terms.at("gain_s"), (12 - 5) * 51, 1e-9);
 }
 
 // Returns the time of the last rank to finish in the best distribution of `count` units of work, with at least
@@ -85,7 +84,7 @@ TEST(UnevenPolicy, FindsTurnsWithinOnePercentOfTheBest) {
         for (int each = 1; each <= 6; ++each) {
             const int replicas = static_cast<int>(slowness.size());
             const plan::Plan plan = plan_of({.data = replicas}, each);
-            const auto decision = make_uneven_policy(rules(replicas))(observed(plan, slowness), plan);
+            const auto decision = decide_uneven(rules(replicas), observed(plan, slowness), plan, 0);
             const std::vector<std::size_t> turns =
                 decision ? count_turns(*decision) : std::vector<std::size_t>(slowness.size(), 1);
             double last = 0;
@@ -101,7 +100,7 @@ TEST(UnevenPolicy, FindsTurnsWithinOnePercentOfTheBest) {
 TEST(UnevenPolicy, GivesSlowStagesFewerLayers) {
     const plan::Plan plan = plan_of({.pipe = 4}, 64);
 
-    const auto decision = make_uneven_policy(rules(4))(observed(plan, {1, 1, 2, 1}), plan);
+    const auto decision = decide_uneven(rules(4), observed(plan, {1, 1, 2, 1}), plan, 0);
 
     ASSERT_TRUE(decision);
     // 51 layers at the speeds 1, 1, 1/2 and 1 give 14.6 to a healthy rank and 7.3 to the slow one. Layers are
@@ -119,7 +118,7 @@ TEST(UnevenPolicy, FindsTheBestCutOfLayers) {
         const plan::Plan plan = plan_of({.pipe = pipe}, 200);  // filling and draining take little of the step
         UnevenRules in_place = rules(pipe);
         in_place.nodes.clear();
-        const auto decision = make_uneven_policy(in_place)(observed(plan, slowness), plan);
+        const auto decision = decide_uneven(in_place, observed(plan, slowness), plan, 0);
         ASSERT_TRUE(decision);
         const std::vector<std::size_t> cuts = cuts_of(*decision);
         double longest = 0;
@@ -134,7 +133,7 @@ TEST(UnevenPolicy, GroupsSlowRanksInOneStageOrRow) {
     const plan::Plan plan = plan_of({.pipe = 2, .data = 2}, 16);
     const std::vector<double> slowness{3, 1, 1, 3};
 
-    const auto decision = make_uneven_policy(rules(4))(observed(plan, slowness), plan);
+    const auto decision = decide_uneven(rules(4), observed(plan, slowness), plan, 0);
 
     ASSERT_TRUE(decision);
     std::vector<int> slow_stages;
@@ -149,7 +148,7 @@ TEST(UnevenPolicy, GroupsSlowRanksInOneStageOrRow) {
     EXPECT_EQ(slow_stages.size(), 2U);
     const double formula = 51.0 * 32 / (1.0 / 3 + 1 + 1 + 1.0 / 3);
     const double before = 3 * 51.0 / 2 * 16;
-    EXPECT_GT(decision->terms.at(gain_term), before - 1.08 * formula);
+    EXPECT_GT(decision->terms.at("gain_s"), before - 1.08 * formula);
 }
 
 TEST(UnevenPolicy, MovesRanksOnlyWithinTheirNode) {
@@ -157,7 +156,7 @@ TEST(UnevenPolicy, MovesRanksOnlyWithinTheirNode) {
     UnevenRules apart = rules(4);
     apart.nodes = {0, 0, 1, 1};
 
-    const auto decision = make_uneven_policy(apart)(observed(plan, {3, 1, 1, 3}), plan);
+    const auto decision = decide_uneven(apart, observed(plan, {3, 1, 1, 3}), plan, 0);
 
     ASSERT_TRUE(decision);
     for (const auto& [stage, node] : {std::pair{0U, 0}, std::pair{1U, 1}}) {
@@ -172,7 +171,7 @@ TEST(UnevenPolicy, KeepsCutsWithinTheMemoryLimit) {
     narrow.layers.assign(51, LayerWork{.state_bytes = 100, .activation_bytes = 10, .workspace_bytes = 50});
     narrow.memory_limit = 30 * 110 + 50;
 
-    const auto decision = make_uneven_policy(narrow)(observed(plan, {4, 1}), plan);
+    const auto decision = decide_uneven(narrow, observed(plan, {4, 1}), plan, 0);
 
     ASSERT_TRUE(decision);
     EXPECT_EQ(cuts_of(*decision), (std::vector<std::size_t>{21, 30}));
@@ -188,7 +187,7 @@ TEST(UnevenPolicy, WeighsLayersByTheirWork) {
     observation.ranks[1].matmuls -= 2 * 200;  // the head's
     observation.ranks[1].others = 20 * 200;
 
-    const auto decision = make_uneven_policy(heavy)(observation, plan);
+    const auto decision = decide_uneven(heavy, observation, plan, 0);
 
     ASSERT_TRUE(decision);
     // Matmuls take twice as long in the second stage, all else does not: x = 20 + 2 (50 - x).
@@ -204,7 +203,7 @@ TEST(UnevenPolicy, LeavesAtLeastOneBlockInEachStage) {
     plan::Observation observation = observed(plan, {40, 1, 1, 1});
     observation.ranks[0].matmuls -= 40 * 64;  // the embedding's
 
-    const auto decision = make_uneven_policy(with_embedding)(observation, plan);
+    const auto decision = decide_uneven(with_embedding, observation, plan, 0);
 
     ASSERT_TRUE(decision);
     EXPECT_EQ(cuts_of(*decision)[0], 2U);
@@ -216,7 +215,7 @@ TEST(UnevenPolicy, PredictsNoNegativeStepTime) {
     plan::Observation observation = observed(plan, {1, 3});
     observation.step_seconds = 1;
 
-    const auto decision = make_uneven_policy(rules(2))(observation, plan);
+    const auto decision = decide_uneven(rules(2), observation, plan, 0);
 
     ASSERT_TRUE(decision);
     EXPECT_EQ(decision->terms.at("predicted_step_s"), 0);
@@ -230,7 +229,7 @@ TEST(UnevenPolicy, RestoresTheHealthyLayoutOnceNoRankIsSlow) {
     plan.layout.stages[1].layers = {10, 41};
     plan.layout.stages[0].replicas[1].turns = 3;
 
-    const auto decision = make_uneven_policy(known)(observed(plan, {1, 1, 1, 1}), plan);
+    const auto decision = decide_uneven(known, observed(plan, {1, 1, 1, 1}), plan, 0);
 
     ASSERT_TRUE(decision);
     EXPECT_EQ(decision->layout, known.healthy_layout);
@@ -242,14 +241,14 @@ TEST(UnevenPolicy, MakesNoDecisionIfCutsAndTurnsAreForbidden) {
     UnevenRules only_shares = rules(4);
     only_shares.may_move_layers = only_shares.may_change_turns = false;
 
-    EXPECT_FALSE(make_uneven_policy(only_shares)(observed(plan, {3, 1, 1, 1}), plan));
+    EXPECT_FALSE(decide_uneven(only_shares, observed(plan, {3, 1, 1, 1}), plan, 0));
 }
 
 // Each rank holds two stages and would have to move both at once.
 TEST(UnevenPolicy, MakesNoDecisionForSeveralChunksPerRank) {
     const plan::Plan plan = plan_of({.pipe = 2, .data = 2, .chunks = 2}, 8);
 
-    EXPECT_FALSE(make_uneven_policy(rules(4))(observed(plan, {3, 1, 1, 1}), plan));
+    EXPECT_FALSE(decide_uneven(rules(4), observed(plan, {3, 1, 1, 1}), plan, 0));
 }
 
 }  // namespace

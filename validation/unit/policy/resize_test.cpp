@@ -107,30 +107,25 @@ plan::Observation observed(const std::vector<double>& slowness, const Parts& ski
 }
 
 TEST(ResizePolicy, SkipsWorkOfASlowRank) {
-    const auto decision = make_resize_policy({})(observed({1, 4}, {0, 0}), plan_of_team(2));
+    const auto decision = decide_resizing({}, observed({1, 4}, {0, 0}), plan_of_team(2));
 
     ASSERT_TRUE(decision);
     EXPECT_EQ(decision->skipped, (Parts{0, 0.75}));
     EXPECT_EQ(decision->policy, "resize");
     EXPECT_EQ(decision->layout, plan_of_team(2).layout);
-    EXPECT_DOUBLE_EQ(decision->terms.at(gain_term), 3);
+    EXPECT_DOUBLE_EQ(decision->terms.at("gain_s"), 3);
 }
 
 TEST(ResizePolicy, MakesNoDecisionWhileSlownessIsUnchanged) {
-    EXPECT_FALSE(make_resize_policy({})(observed({1, 4}, {0, 0.75}), plan_of_team(2, {0, 0.75})));
-    EXPECT_FALSE(make_resize_policy({})(observed({1, 4.05}, {0, 0.75}), plan_of_team(2, {0, 0.75})));
+    EXPECT_FALSE(decide_resizing({}, observed({1, 4}, {0, 0.75}), plan_of_team(2, {0, 0.75})));
+    EXPECT_FALSE(decide_resizing({}, observed({1, 4.05}, {0, 0.75}), plan_of_team(2, {0, 0.75})));
 }
 
 TEST(ResizePolicy, SkipsNothingAfterRecovery) {
-    const auto decision = make_resize_policy({})(observed({1, 1}, {0, 0.75}), plan_of_team(2, {0, 0.75}));
+    const auto decision = decide_resizing({}, observed({1, 1}, {0, 0.75}), plan_of_team(2, {0, 0.75}));
 
     ASSERT_TRUE(decision);
     EXPECT_TRUE(decision->skipped.empty());
-}
-
-TEST(ResizePolicy, DecidesOnlyWithObservationsAndAtItsInterval) {
-    EXPECT_FALSE(make_resize_policy({})({.step = 0}, plan_of_team(2)));
-    EXPECT_FALSE(make_resize_policy({.period = 7})(observed({1, 4}, {0, 0}), plan_of_team(2)));
 }
 
 }  // namespace

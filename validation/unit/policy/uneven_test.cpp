@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "trireme/layout/shares.hpp"
+#include "unit/policy/decide_uneven.hpp"
 #include "unit/policy/planned_grid.hpp"
 
 namespace trireme::policy {
@@ -13,7 +14,7 @@ namespace {
 
 using Shares = std::vector<std::size_t>;
 
-UnevenRules rules() { return {.period = 5, .widths = {{16, 1.0 / 3}, {8192, 2.0 / 3}}}; }
+UnevenRules rules() { return {.widths = {{16, 1.0 / 3}, {8192, 2.0 / 3}}}; }
 
 // Returns an observation after step 10. A healthy rank takes one second for its matmuls.
 plan::Observation observed(const std::vector<double>& slowness) {
@@ -27,7 +28,7 @@ const Shares& find_shares(const plan::Decision& decision, std::size_t stage = 0,
 }
 
 TEST(UnevenShares, AreProportionalToSpeed) {
-    const auto decision = make_uneven_policy(rules())(observed({1, 4}), plan_of({.tensor = 2}));
+    const auto decision = decide_uneven(rules(), observed({1, 4}), plan_of({.tensor = 2}));
 
     ASSERT_TRUE(decision);
     EXPECT_EQ(find_shares(*decision), (Shares{4, 1}));
@@ -36,13 +37,13 @@ TEST(UnevenShares, AreProportionalToSpeed) {
     EXPECT_EQ(decision->reason, "rank 1 takes 4.0 times as long as others");
     // With half of the work the slow rank took 4 s. With 13 of 16 heads and 4/5 of the columns the other takes
     // 1.6 s.
-    EXPECT_NEAR(decision->terms.at(gain_term), 4 - 2 * (13.0 / 16 / 3 + 0.8 * 2 / 3), 1e-3);
+    EXPECT_NEAR(decision->terms.at("gain_s"), 4 - 2 * (13.0 / 16 / 3 + 0.8 * 2 / 3), 1e-3);
 }
 
 TEST(UnevenShares, AreChosenPerTeamForAllItsStages) {
     const plan::Plan plan = plan_of({.pipe = 2, .data = 2, .tensor = 2, .chunks = 2});
 
-    const auto decision = make_uneven_policy(rules())(observed({1, 1, 1, 2, 1, 1, 1, 1}), plan);
+    const auto decision = decide_uneven(rules(), observed({1, 1, 1, 2, 1, 1, 1, 1}), plan);
 
     ASSERT_TRUE(decision);
     for (std::size_t stage = 0; stage < 4; ++stage) {
@@ -53,35 +54,23 @@ TEST(UnevenShares, AreChosenPerTeamForAllItsStages) {
     }
 }
 
-TEST(UnevenShares, AreChosenOnlyAtTheConfiguredInterval) {
-    plan::Observation between = observed({1, 4});
-    between.step = 11;
-
-    EXPECT_FALSE(make_uneven_policy(rules())(between, plan_of({.tensor = 2})));
-}
-
-TEST(UnevenShares, AreNotChangedBeforeTheFirstObservation) {
-    EXPECT_FALSE(make_uneven_policy(rules())({.step = 0}, plan_of({.tensor = 2})));
-}
-
 TEST(UnevenShares, AreNotChangedIfNoRankIsSlow) {
-    EXPECT_FALSE(make_uneven_policy(rules())(observed({1, 1, 1, 1}), plan_of({.tensor = 4})));
+    EXPECT_FALSE(decide_uneven(rules(), observed({1, 1, 1, 1}), plan_of({.tensor = 4})));
 }
 
 TEST(UnevenShares, AreNotUsedWithoutTensorParallelism) {
-    EXPECT_FALSE(make_uneven_policy(rules())(observed({1, 4}), plan_of({.pipe = 2})));
+    EXPECT_FALSE(decide_uneven(rules(), observed({1, 4}), plan_of({.pipe = 2})));
 }
 
 TEST(UnevenShares, AreNotChangedForASmallGain) {
     const plan::Plan plan = plan_of({.tensor = 2, .shares = {4, 1}});
 
-    EXPECT_FALSE(make_uneven_policy(rules())(observed({1, 4.2}), plan));
-    EXPECT_TRUE(make_uneven_policy(rules())(observed({1, 8}), plan));
+    EXPECT_FALSE(decide_uneven(rules(), observed({1, 4.04}), plan));
+    EXPECT_TRUE(decide_uneven(rules(), observed({1, 8}), plan));
 }
 
 TEST(UnevenShares, BecomeEvenOnceNoRankIsSlow) {
-    const auto decision =
-        make_uneven_policy(rules())(observed({1, 1}), plan_of({.tensor = 2, .shares = {4, 1}}));
+    const auto decision = decide_uneven(rules(), observed({1, 1}), plan_of({.tensor = 2, .shares = {4, 1}}));
 
     ASSERT_TRUE(decision);
     EXPECT_EQ(find_shares(*decision), (Shares{1, 1}));
@@ -94,11 +83,11 @@ TEST(UnevenShares, StartFromTheSharesOfTheHealthyLayout) {
     const plan::Plan plan = plan_of({.tensor = 2, .shares = {5, 4}});
     by_hand.healthy_layout = plan.layout;
 
-    EXPECT_FALSE(make_uneven_policy(by_hand)(observed({1, 1}), plan));
-    const auto decision = make_uneven_policy(by_hand)(observed({1, 2}), plan);
+    EXPECT_FALSE(decide_uneven(by_hand, observed({1, 1}), plan));
+    const auto decision = decide_uneven(by_hand, observed({1, 2}), plan);
     ASSERT_TRUE(decision);
     EXPECT_EQ(find_shares(*decision), (Shares{5, 2}));
-    const auto back = make_uneven_policy(by_hand)(observed({1, 1}), plan_of({.tensor = 2, .shares = {5, 2}}));
+    const auto back = decide_uneven(by_hand, observed({1, 1}), plan_of({.tensor = 2, .shares = {5, 2}}));
     ASSERT_TRUE(back);
     EXPECT_EQ(find_shares(*back), (Shares{5, 4}));
 }
@@ -124,9 +113,9 @@ double best_seconds(std::size_t units, const std::vector<double>& slowness) {
 }
 
 double seconds_of_policy(std::size_t units, const std::vector<double>& slowness) {
-    UnevenRules only{.period = 5, .widths = {{units, 1}}, .min_gain = 0};
+    const UnevenRules only{.widths = {{units, 1}}};
     const int ranks = static_cast<int>(slowness.size());
-    const auto decision = make_uneven_policy(only)(observed(slowness), plan_of({.tensor = ranks}));
+    const auto decision = decide_uneven(only, observed(slowness), plan_of({.tensor = ranks}), 0);
     const Shares shares = decision ? find_shares(*decision) : Shares(slowness.size(), 1);
     return compute_slowdown(only.widths, shares, slowness) / ranks;
 }

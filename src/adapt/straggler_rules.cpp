@@ -1,4 +1,4 @@
-#include "trireme/adapt/straggler_policy.hpp"
+#include "trireme/adapt/straggler_rules.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,9 +6,6 @@
 #include "trireme/adapt/plan_transition.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/model/model.hpp"
-#include "trireme/policy/policy.hpp"
-#include "trireme/policy/resize.hpp"
-#include "trireme/policy/uneven.hpp"
 #include "trireme/schedule/generate.hpp"
 #include "trireme/schedule/search.hpp"
 #include "trireme/setup/model_work.hpp"
@@ -45,30 +42,6 @@ std::vector<policy::SharedWidth> list_widths(const model::ModelConfig& model) {
     const double mlp = mlp_in + mlp_out;
     return {{.units = model.key_value_heads(), .work = attention / (attention + mlp)},
             {.units = model.mlp_width, .work = mlp / (attention + mlp)}};
-}
-
-policy::OffloadRules make_offload_rules(const setup::Job& job, const setup::PlanState& current,
-                                        const layout::Link& link) {
-    const bool may_skip_channels = job.config.policy.straggler == config::StragglerPolicy::semi;
-    return {.policy = may_skip_channels ? "semi" : "migrate",
-            .period = job.config.policy.look_every,
-            .costs = compute_migration_costs(job, current, link),
-            .max_skipped_fraction = may_skip_channels ? job.config.policy.resize.limit : 0,
-            .max_step_slowdown = may_skip_channels ? job.config.policy.semi_slack : 0};
-}
-
-policy::UnevenRules make_uneven_rules(const setup::Job& job, const setup::PlanState& current,
-                                      const layout::Layout& healthy_layout, const std::vector<int>& nodes,
-                                      const layout::Link& link) {
-    return {.period = job.config.policy.look_every,
-            .widths = list_widths(job.model),
-            .layers = predict_layer_work(job, current),
-            .healthy_layout = healthy_layout,
-            .may_move_layers = may_move_stage_boundaries(current.plan),
-            .may_change_turns = may_take_uneven_turns(current.plan),
-            .nodes = nodes,
-            .memory_limit = job.config.layout.memory_limit,
-            .costs = compute_migration_costs(job, current, link)};
 }
 
 bool has_one_stage_per_team(const plan::Plan& plan) {
@@ -130,25 +103,26 @@ bool may_take_uneven_turns(const plan::Plan& plan) {
            std::ranges::any_of(plan.layout.stages, has_replicas);
 }
 
-policy::Policy make_straggler_policy(const setup::Job& job, const setup::PlanState& current,
-                                     const layout::Layout& healthy_layout, const std::vector<int>& nodes,
-                                     const layout::Link& link) {
-    switch (job.config.policy.straggler) {
-        case config::StragglerPolicy::off:
-            return trireme::policy::make_recorded_policy({});
-        case config::StragglerPolicy::resize:
-            return policy::make_resize_policy({.period = job.config.policy.look_every,
-                                               .max_skipped_fraction = job.config.policy.resize.limit});
-        case config::StragglerPolicy::migrate:
-        case config::StragglerPolicy::semi:
-            return make_offload_policy(make_offload_rules(job, current, link));
-        case config::StragglerPolicy::uneven:
-            return policy::make_bridged_policy(
-                make_offload_policy(make_offload_rules(job, current, link)),
-                make_uneven_policy(make_uneven_rules(job, current, healthy_layout, nodes, link)),
-                job.config.policy.bridge);
-    }
-    throw BugError("unknown policy for stragglers");
+policy::OffloadRules make_offload_rules(const setup::Job& job, const setup::PlanState& current,
+                                        const layout::Link& link) {
+    const bool may_skip_channels = job.config.policy.straggler == config::StragglerPolicy::semi;
+    return {.policy = may_skip_channels ? "semi" : "migrate",
+            .costs = compute_migration_costs(job, current, link),
+            .max_skipped_fraction = may_skip_channels ? job.config.policy.resize.limit : 0,
+            .max_step_slowdown = may_skip_channels ? job.config.policy.semi_slack : 0};
+}
+
+policy::UnevenRules make_uneven_rules(const setup::Job& job, const setup::PlanState& current,
+                                      const layout::Layout& healthy_layout, const std::vector<int>& nodes,
+                                      const layout::Link& link) {
+    return {.widths = list_widths(job.model),
+            .layers = predict_layer_work(job, current),
+            .healthy_layout = healthy_layout,
+            .may_move_layers = may_move_stage_boundaries(current.plan),
+            .may_change_turns = may_take_uneven_turns(current.plan),
+            .nodes = nodes,
+            .memory_limit = job.config.layout.memory_limit,
+            .costs = compute_migration_costs(job, current, link)};
 }
 
 // In the matmuls that read replicated inputs, a slow rank broadcasts its output gradients to its helpers, and

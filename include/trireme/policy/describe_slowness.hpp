@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "trireme/policy/policy.hpp"
+#include "trireme/plan/observation.hpp"
 
 namespace trireme::policy {
 
@@ -26,7 +26,7 @@ inline std::string describe_slowness(const plan::Observation& observed) {
 // Returns the terms of a decision: the predicted gain in seconds per step, the observed seconds of a step, and
 // the predicted seconds of a step after the change.
 inline std::map<std::string, double> make_gain_terms(const plan::Observation& observed, double gain_seconds) {
-    return {{gain_term, gain_seconds},
+    return {{"gain_s", gain_seconds},
             {"step_s", observed.step_seconds},
             {"predicted_step_s", std::max(0.0, observed.step_seconds - gain_seconds)}};
 }

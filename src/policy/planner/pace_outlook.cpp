@@ -1,11 +1,10 @@
-#include "policy/step_seconds.hpp"
+#include "trireme/policy/pace_outlook.hpp"
 
 #include <map>
-#include <optional>
 #include <utility>
 #include <vector>
 
-#include "trireme/layout/best_cut.hpp"
+#include "policy/distribute_layers.hpp"
 #include "trireme/schedule/lower.hpp"
 #include "trireme/schedule/search.hpp"
 
@@ -66,12 +65,39 @@ schedule::StepCosts compute_step_costs(const layout::Layout& layout, const Stage
 
 }  // namespace
 
-double predict_step_seconds(const layout::Layout& layout, const StagePaces& paces, const LayerRunWork& work,
-                            const plan::Plan& current) {
-    const std::optional<Programs> programs = make_programs(layout, current);
-    if (!programs) return layout::infinite_cost;
+struct PaceOutlook::State {
+    State(const UnevenRules& rules, const plan::Observation& observed, const plan::Plan& plan)
+        : current(plan), work(list_layers(rules, plan.layout)), paces(observed, plan, work, rules) {}
+
+    // The paces of the current layout have the effect of its offloaded work.
+    TeamPace find_pace(const layout::ReplicaLayout& replica, bool is_current) const {
+        if (!is_current) return paces.predict_pace(replica.ranks, replica.shares);
+        const auto team = static_cast<std::size_t>(current.find_team(replica.ranks.front()));
+        return paces.compute_current_pace(current.teams[team], replica.shares);
+    }
+
+    const plan::Plan& current;
+    LayerRunWork work;
+    TeamPaces paces;
+};
+
+PaceOutlook::PaceOutlook(const UnevenRules& rules, const plan::Observation& observed, const plan::Plan& current)
+    : state_(std::make_unique<State>(rules, observed, current)) {}
+
+PaceOutlook::~PaceOutlook() = default;
+
+std::optional<double> PaceOutlook::predict_step_seconds(const layout::Layout& layout) const {
+    const std::optional<Programs> programs = make_programs(layout, state_->current);
+    if (!programs) return std::nullopt;
+    const bool is_current = layout == state_->current.layout;
+    StagePaces paces;
+    for (const layout::StageLayout& stage : layout.stages) {
+        std::vector<TeamPace>& replicas = paces.emplace_back();
+        for (const layout::ReplicaLayout& replica : stage.replicas)
+            replicas.push_back(state_->find_pace(replica, is_current));
+    }
     return predict_step(programs->phases, programs->shape,
-                        compute_step_costs(layout, paces, work, programs->shape))
+                        compute_step_costs(layout, paces, state_->work, programs->shape))
         .seconds;
 }
 

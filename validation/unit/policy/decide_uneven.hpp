@@ -1,0 +1,42 @@
+// Decisions of --straggler uneven for tests, as if changes of the layout took no time.
+#pragma once
+
+#include "trireme/plan/decision.hpp"
+#include "trireme/policy/describe_slowness.hpp"
+#include "trireme/policy/pace_outlook.hpp"
+#include "trireme/policy/planner.hpp"
+
+namespace trireme::policy {
+
+class OutlookWithFreeChanges final : public Outlook {
+public:
+    OutlookWithFreeChanges(const UnevenRules& rules, const plan::Observation& observed,
+                           const plan::Plan& current)
+        : steps_(rules, observed, current) {}
+
+    std::optional<double> predict_step_seconds(const Candidate& candidate) override {
+        return steps_.predict_step_seconds(candidate.layout);
+    }
+    std::optional<double> predict_change_seconds(const Candidate&) override { return 0; }
+
+private:
+    PaceOutlook steps_;
+};
+
+inline std::optional<plan::Decision> decide_uneven(const UnevenRules& rules, const plan::Observation& observed,
+                                                   const plan::Plan& current, double min_gain = 0.01) {
+    OutlookWithFreeChanges outlook(rules, observed, current);
+    const Proposer proposer = make_uneven_proposer(rules, current);
+    const std::optional<Verdict> verdict =
+        decide(observed, current.layout, {&proposer, 1}, outlook, {.min_gain = min_gain});
+    if (!verdict) return std::nullopt;
+    const Cause& cause = verdict->candidate.causes.front();
+    return plan::Decision{
+        .step = observed.step,
+        .layout = verdict->candidate.layout,
+        .policy = cause.proposer,
+        .reason = cause.reason,
+        .terms = make_gain_terms(observed, verdict->current_step_seconds - verdict->step_seconds)};
+}
+
+}  // namespace trireme::policy
