@@ -99,12 +99,14 @@ void PlanChooser::make_rules(const layout::Link& team_link) {
 }
 
 // Predicts the duration of a transition from earlier changes of plan. Before the first change, predicts the
-// time in which the measured link transfers the bytes of the rank that has the most bytes to transfer.
+// time in which the measured link transfers the bytes of the rank that has the most bytes to transfer, and the
+// time for copies of state that may be offloaded.
 double PlanChooser::predict_seconds(const PlanTransition& transition) const {
     const std::size_t max_rank_bytes =
         transition.moves.compute_bytes(&mover::Move::max_elements_per_rank, job_.config.optimizer, job_.dtype);
     return estimate_.predict_seconds(transition.count_moved_bytes(job_))
-        .value_or(link_.predict_seconds(static_cast<double>(max_rank_bytes)));
+        .value_or(link_.predict_seconds(static_cast<double>(max_rank_bytes)) +
+                  transition.predict_offload_seconds(job_));
 }
 
 // If the migrations did not shorten the steps, returns a decision that ends them. Helper ranks or links may

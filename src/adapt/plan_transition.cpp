@@ -300,6 +300,22 @@ std::size_t PlanTransition::predict_max_bytes(const setup::Job& job, int rank) c
     return std::max(next, predict_moving_bytes(job, rank) + count_bytes_in_flight(*this, job, rank));
 }
 
+// Each way takes a copy to the offload store and a copy back.
+double PlanTransition::predict_offload_seconds(const setup::Job& job) const {
+    const std::size_t kind_count = count_state_values(job.config.optimizer, job.dtype);
+    double max_seconds = 0;
+    for (std::size_t rank = 0; rank < job.memory_limits.size(); ++rank) {
+        std::size_t bytes = 0;
+        for (const setup::PlanState* const state : {&from, &to}) {
+            const StateBytes own = compute_state_bytes(job, *state, static_cast<int>(rank));
+            if (own.may_be_offloaded) bytes += kind_count * own.moments;
+        }
+        const double bandwidth = setup::find_host_link(job, static_cast<int>(rank)).bandwidth;
+        max_seconds = std::max(max_seconds, 2 * static_cast<double>(bytes) / bandwidth);
+    }
+    return max_seconds;
+}
+
 std::size_t PlanTransition::predict_node_bytes(const setup::Job& job, int node) const {
     return staged_moves.max_node_elements(node) * byte_size(accumulator_type(job.dtype));
 }

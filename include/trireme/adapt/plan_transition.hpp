@@ -30,6 +30,9 @@ struct PlanTransition {
     // Returns the larger of two peaks of a rank, in bytes: during the change, with message buffers, and under
     // the new plan.
     std::size_t predict_max_bytes(const setup::Job& job, int rank) const;
+    // Returns the seconds in which state that may be offloaded leaves the old buffers of steps and enters the
+    // new ones; 0 if there is none.
+    double predict_offload_seconds(const setup::Job& job) const;
     // Returns the bytes of memory that the ranks of a node share during the change; 0 without `--move twins`.
     // `node` is the lowest rank on the node.
     std::size_t predict_node_bytes(const setup::Job& job, int node) const;
