@@ -102,11 +102,11 @@ void PlanChooser::make_rules(const layout::Link& team_link) {
 // time in which the measured link transfers the bytes of the rank that has the most bytes to transfer, and the
 // time for copies of state that may be offloaded.
 double PlanChooser::predict_seconds(const PlanTransition& transition) const {
+    if (const auto seconds = estimate_.predict_seconds(transition.count_moved_bytes(job_))) return *seconds;
     const std::size_t max_rank_bytes =
         transition.moves.compute_bytes(&mover::Move::max_elements_per_rank, job_.config.optimizer, job_.dtype);
-    return estimate_.predict_seconds(transition.count_moved_bytes(job_))
-        .value_or(link_.predict_seconds(static_cast<double>(max_rank_bytes)) +
-                  transition.predict_offload_seconds(job_));
+    return link_.predict_seconds(static_cast<double>(max_rank_bytes)) +
+           transition.predict_offload_seconds(job_);
 }
 
 // If the migrations did not shorten the steps, returns a decision that ends them. Helper ranks or links may
@@ -156,9 +156,11 @@ std::optional<plan::Decision> PlanChooser::decide_layout(const plan::Observation
     }
     const double gain = verdict->current_step_seconds - verdict->step_seconds;
     if (!verdict->pays_off) {
+        const double saved_seconds = gain * static_cast<double>(steps);
         note_refusal(fmt::format(
-            "the best plan would save {:.2g} s in {}, but moving the state would take {:.2g} s",
-            gain * static_cast<double>(steps), format_count(steps, "step"), verdict->change_seconds));
+            "the best plan would save {:.2g} s in {}, but moving the state would take {:.2g} s{}",
+            saved_seconds, format_count(steps, "step"), verdict->change_seconds,
+            saved_seconds > verdict->change_seconds ? ", and a change must save 1 % of the time" : ""));
         return std::nullopt;
     }
     plan::Decision decision = make_decision(observed, verdict->candidate);
@@ -203,8 +205,8 @@ std::optional<plan::Decision> PlanChooser::decide(const plan::Observation& obser
     throw BugError("unknown policy for stragglers");
 }
 
-// Called if the policy keeps the plan. Notes a refusal for the user if a rank is slow but the run still uses
-// the plan of its options, because a policy itself gives no reason for keeping a plan.
+// Called if the plan stays. Notes a refusal for the user if a rank is slow but the run still uses the plan of
+// its options, unless another refusal was noted.
 void PlanChooser::report_idle_policy(const plan::Observation& observed) {
     const plan::Plan& plan = current_.plan;
     const auto slowest = std::ranges::max_element(observed.slowness);

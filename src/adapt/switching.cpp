@@ -170,6 +170,7 @@ records::PlanChange carry_out_transition(PlanTransition& transition, const Runni
     apply(transition, running.current);
     start_trainer(running);
     state_mover.move(std::move(state));
+    running.complete_trainer();
     running.watchdog.set_position_callback(
         [&trainer = *running.trainer] { return trainer.describe_position(); });
     change.seconds = max_over_ranks(running.control, device::now_seconds() - begin);

@@ -139,9 +139,9 @@ public:
         }
         saving_->finish();  // a checkpoint may be copying the state that is about to move
         running_plan_.save = [this, step] { return saving_->save_at_once(step, make_run_state(step)); };
+        running_plan_.complete_trainer = [this] { complete_trainer(); };
         const records::PlanChange change = carry_out_transition(transition, running_plan_);
         saving_->change_parts(list_parts(context_.current.gradients, resources_.session.size()));
-        complete_trainer();
         return change;
     }
 

@@ -33,6 +33,8 @@ struct RunningPlan {
     // Collective over all ranks. For --move restart: saves the whole state in a checkpoint and returns the path
     // of the checkpoint.
     std::function<std::filesystem::path()> save = {};
+    // Collective over all ranks. Completes the trainer of a new plan, whose state has arrived.
+    std::function<void()> complete_trainer = {};
 };
 
 // Collective over the ranks of a node. Returns the node memory that `--move twins` needs; null for other values

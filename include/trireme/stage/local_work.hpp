@@ -31,7 +31,8 @@ struct LocalWork {
     PassVariant variant = {};           // `halves` is ignored
     CopyCounts copies = {};
     std::size_t max_step_bytes = std::numeric_limits<std::size_t>::max();  // limit of StepMemory::bytes
-    // Optimizer state that may be offloaded during a step. It lies in the last of the `max_step_bytes` bytes.
+    // Optimizer state that may be offloaded during a step. During steps it lies in the last of the
+    // `max_step_bytes` bytes.
     std::size_t offloadable_bytes = 0;
     // Set only if buffers of several steps of training are in use at the same time.
     std::optional<EqualBuffers> equal_buffers = {};
