@@ -34,7 +34,7 @@ struct RunningPlan {
     // of the checkpoint.
     std::function<std::filesystem::path()> save = {};
     // Collective over all ranks. Completes the trainer of a new plan, whose state has arrived.
-    std::function<void()> complete_trainer = {};
+    std::function<void()> complete_trainer = [] {};
 };
 
 // Collective over the ranks of a node. Returns the node memory that `--move twins` needs; null for other values
