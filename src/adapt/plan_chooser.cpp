@@ -32,10 +32,6 @@ double compute_seconds_per_flop(const plan::Observation& observed) {
     return flops > 0 ? observed.step_seconds / flops : 0;
 }
 
-bool is_any_rank_slow(const plan::Observation& observed) {
-    return std::ranges::any_of(observed.slowness, [](double factor) { return factor > 1; });
-}
-
 plan::Decision make_decision(const plan::Observation& observed, const policy::Candidate& candidate) {
     const policy::Cause& cause = candidate.causes.front();
     return {
@@ -195,7 +191,7 @@ std::optional<plan::Decision> PlanChooser::decide(const plan::Observation& obser
         case config::StragglerPolicy::semi:
             return decide_new_sharing(observed);
         case config::StragglerPolicy::uneven: {
-            const bool is_slow = is_any_rank_slow(observed);
+            const bool is_slow = policy::is_any_rank_slow(observed);
             if (is_slow && observed.steady_steps < job_.config.policy.bridge)
                 return decide_new_sharing(observed);
             auto decision = decide_layout(observed);

@@ -33,10 +33,6 @@ Shares scale_shares_by_speed(const Shares& healthy_shares, const std::vector<dou
     return shares;
 }
 
-bool has_no_slow_rank(const plan::Observation& observed) {
-    return std::ranges::all_of(observed.slowness, [](double factor) { return factor == 1; });
-}
-
 // Returns the layout with even shares for all ranks and equal turns for all replicas.
 layout::Layout make_even_layout(layout::Layout layout) {
     for (layout::StageLayout& stage : layout.stages) {
@@ -63,7 +59,7 @@ public:
     // Returns the healthy layout first. Later layouts differ more from it.
     std::vector<layout::Layout> list_layouts() const {
         std::vector<layout::Layout> layouts{healthy_layout_};
-        if (!has_no_slow_rank(observed_)) std::ranges::move(make_candidates(), std::back_inserter(layouts));
+        if (is_any_rank_slow(observed_)) std::ranges::move(make_candidates(), std::back_inserter(layouts));
         return layouts;
     }
 

@@ -1,4 +1,4 @@
-// The reason and the terms of a decision about slow ranks.
+// Whether ranks are slow, and the reason and the terms of a decision about them.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,6 +10,10 @@
 #include "trireme/plan/observation.hpp"
 
 namespace trireme::policy {
+
+inline bool is_any_rank_slow(const plan::Observation& observed) {
+    return std::ranges::any_of(observed.slowness, [](double factor) { return factor > 1; });
+}
 
 // Returns e.g. "rank 3 takes 4.0 times as long as others", with one clause per slow rank, or "no rank is slow
 // any more".
