@@ -129,10 +129,14 @@ PlanState make_first_plan(const Job& job, int ranks, bool trains) {
 }
 
 // Performs the set-up that training and evaluation have in common. `trains` is false for an evaluation.
-// `limits` is a result of find_memory_limits(), and empty for an evaluation.
-Setup set_up_model_and_data(const config::RunConfig& config, int ranks, const std::string& init, bool trains,
-                            std::vector<std::size_t> limits) {
+Setup set_up_model_and_data(const config::RunConfig& config, int ranks, const std::string& init, bool trains) {
     check_batch_size(config);
+    std::optional<SimulatedDevices> devices;
+    std::vector<std::size_t> limits;
+    if (trains) {
+        devices = read_simulated_devices(config, ranks);
+        limits = find_memory_limits(config, devices, ranks);
+    }
     const bool is_synthetic = is_ghost_run(config) && config.data.corpus.empty();
     Setup setup{.job = is_synthetic ? make_synthetic_job(config, init) : make_corpus_job(config, init),
                 .current = {}};
@@ -140,6 +144,7 @@ Setup set_up_model_and_data(const config::RunConfig& config, int ranks, const st
     job.dtype = to_dtype(config.precision.dtype);
     job.memory_space = find_memory_space(config.precision.device);
     if (is_ghost_run(config)) job.buckets = make_ghost_bucket_rules(ranks);
+    job.devices = std::move(devices);
     job.memory_limits = std::move(limits);
     setup.current = make_first_plan(job, ranks, trains);
     if (!is_ghost_run(config)) check_validation_targets(job);
@@ -213,13 +218,10 @@ void check_batch_size(const config::RunConfig& config) {
 Setup set_up(const config::RunConfig& config, int ranks, const std::optional<std::string>& checkpoint) {
     check_optimizer(config.optimizer);
     check_ghosts(config);
-    const std::optional<SimulatedDevices> devices = read_simulated_devices(config, ranks);
-    Setup setup = set_up_model_and_data(config, ranks, checkpoint.value_or(config.model.init), true,
-                                        find_memory_limits(config, devices, ranks));
+    Setup setup = set_up_model_and_data(config, ranks, checkpoint.value_or(config.model.init), true);
     const plan::Plan& plan = setup.current.plan;
     setup.origin = {.hash = compute_hash(plan), .layout = plan.layout};
     Job& job = setup.job;
-    job.devices = devices;
     job.kernels = read_profiled_kernels(config, ranks);
     check_batch_is_enough(config, plan, make_plan_request(config));
     check_evaluation(config, job.samples);
@@ -240,7 +242,7 @@ Setup set_up_evaluation(const config::EvaluateConfig& config, int ranks) {
     reject_ghost_run(config.run, "an evaluation");
     config::RunConfig run_config = config.run;
     if (!config.only_validation) run_config.data.validation_fraction = 1;
-    Setup setup = set_up_model_and_data(run_config, ranks, config.resume, false, {});
+    Setup setup = set_up_model_and_data(run_config, ranks, config.resume, false);
     const Job& job = setup.job;
     if (job.samples.validation.empty()) {
         throw ConfigError(cat("--validation-share ", run_config.data.validation_fraction, " selects no row of ",

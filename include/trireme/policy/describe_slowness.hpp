@@ -1,4 +1,4 @@
-// Whether ranks are slow, and the reason and the terms of a decision about them.
+// Slow ranks, and the reasons and the terms of decisions about them.
 #pragma once
 
 #include <fmt/format.h>
