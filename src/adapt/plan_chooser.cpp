@@ -38,8 +38,8 @@ plan::Decision make_decision(const plan::Observation& observed, const policy::Ca
         .step = observed.step, .layout = candidate.layout, .policy = cause.proposer, .reason = cause.reason};
 }
 
-// Predicts steps from the observed times of ranks, and changes of plan by a function, which is empty for an
-// impossible change.
+// Predicts steps from the observed times of ranks, and changes of plan by a function, which returns nothing for
+// an impossible change. All coming steps are assumed to take equal times.
 class StragglerOutlook final : public policy::Outlook {
 public:
     using PredictChange = std::function<std::optional<double>(const policy::Candidate&)>;
@@ -48,11 +48,15 @@ public:
                      const plan::Plan& current, PredictChange predict_change)
         : steps_(rules, observed, current), predict_change_(std::move(predict_change)) {}
 
-    std::optional<double> predict_step_seconds(const policy::Candidate& candidate) override {
-        return steps_.predict_step_seconds(candidate.layout);
+    std::optional<policy::StepOutlook> predict_step(const policy::Candidate& candidate,
+                                                    const plan::StepAhead&) override {
+        const std::optional<double> seconds = steps_.predict_step_seconds(candidate.layout);
+        return seconds ? std::optional(policy::StepOutlook{.seconds = *seconds}) : std::nullopt;
     }
-    std::optional<double> predict_change_seconds(const policy::Candidate& candidate) override {
-        return predict_change_(candidate);
+    // Returns a lower bound, so that decide() finds the best change if one step is ahead.
+    double estimate_change_seconds(const policy::Candidate&, const policy::Candidate&) override { return 0; }
+    std::optional<double> predict_change_seconds(const policy::Candidate& to) override {
+        return predict_change_(to);
     }
 
 private:
@@ -141,11 +145,14 @@ std::optional<plan::Decision> PlanChooser::decide_layout(const plan::Observation
         return transition->moves_state ? predict_seconds(*transition) : 0;
     };
     StragglerOutlook outlook(uneven_rules_, observed, current, predict_change);
+    const policy::Candidate stay{
+        .layout = current.layout, .microbatches = current.microbatches(), .schedule = current.schedule};
+    if (!outlook.predict_step(stay, {})) return std::nullopt;  // other plans cannot be compared with it
     std::size_t steps = job_.steps - observed.step;
     if (job_.config.policy.horizon > 0) steps = std::min(steps, job_.config.policy.horizon);
     const std::array proposers{policy::make_uneven_proposer(uneven_rules_, current)};
     const std::optional<policy::Verdict> verdict =
-        policy::decide(observed, current.layout, proposers, outlook, {.horizon = steps});
+        policy::decide(observed, stay, proposers, outlook, {.horizon = steps});
     if (!verdict) {
         if (!why.empty()) note_refusal(why);
         return std::nullopt;

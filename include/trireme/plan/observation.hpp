@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace trireme::plan {
@@ -47,6 +48,12 @@ struct RankTimes {
     }
 };
 
+// A coming step, whose samples are known.
+struct StepAhead {
+    std::size_t step = 0;                     // from 0
+    std::vector<std::uint32_t> lengths = {};  // tokens per sample, in the order of the step
+};
+
 // An observation is equal on every rank. Its times are moving averages of the past steps. The averages restart
 // when the slowness of a rank changes.
 struct Observation {
@@ -56,6 +63,7 @@ struct Observation {
     std::vector<double> slowness = {};  // per rank: time for a matmul relative to the median
                                         // rank; 1 if the rank is not slow
     std::size_t steady_steps = 0;       // number of steps since the slowness of any rank last changed
+    std::vector<StepAhead> ahead = {};  // the coming steps, from the next one; empty if no decision reads them
 };
 
 }  // namespace trireme::plan

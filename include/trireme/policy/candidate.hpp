@@ -1,7 +1,8 @@
-// Layouts to which a run may change, and the functions that propose them.
+// Plans to which a run may change, and the functions that propose them.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -11,17 +12,25 @@
 namespace trireme::policy {
 
 struct Cause {
-    std::string proposer = {};  // name of the proposer, for example "uneven"
-    std::string reason = {};    // explains the proposal to users
+    std::string proposer = {};                 // name of the proposer, for example "uneven"
+    std::string reason = {};                   // explains the proposal to users
+    std::map<std::string, double> terms = {};  // non-negative numbers by name
 };
 
 struct Candidate {
     layout::Layout layout;
-    std::vector<Cause> causes = {};  // one per proposer that changed the layout, in their order
+    int microbatches = 0;            // per step, over all replicas
+    std::string schedule = {};       // name of a schedule
+    std::vector<Cause> causes = {};  // one per proposer that changed the candidate, in their order
 };
 
+// True if the candidates describe the same plan. Their causes may differ.
+inline bool are_equal_plans(const Candidate& a, const Candidate& b) {
+    return a.layout == b.layout && a.microbatches == b.microbatches && a.schedule == b.schedule;
+}
+
 // Returns variations of a candidate. A proposer never judges: an Outlook predicts the times of its candidates,
-// and decide() compares them. A proposer is a pure function, so all ranks propose the same.
+// and decide() compares them. All ranks propose the same, because an observation is equal on all ranks.
 using Proposer =
     std::function<std::vector<Candidate>(const plan::Observation& observed, const Candidate& candidate)>;
 

@@ -1,19 +1,31 @@
-// Predictions by which the planner compares candidates.
+// Predictions by which the planner compares candidates. "Impossible" is a value, never an exception.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 
 #include "trireme/policy/candidate.hpp"
 
 namespace trireme::policy {
 
+struct StepOutlook {
+    double seconds = 0;
+    std::size_t peak_bytes = 0;  // on the rank that needs the most memory; 0 if unknown
+};
+
 class Outlook {
 public:
     virtual ~Outlook() = default;
-    // Returns the seconds of a step with the candidate's layout; empty if the layout is impossible.
-    virtual std::optional<double> predict_step_seconds(const Candidate& candidate) = 0;
-    // Returns the seconds of a change from the current plan; empty if the change is impossible.
-    virtual std::optional<double> predict_change_seconds(const Candidate& candidate) = 0;
+    // Returns the prediction for a coming step with the plan of the candidate. Returns nothing if the plan is
+    // impossible, or if the step does not fit into the memory of a rank.
+    virtual std::optional<StepOutlook> predict_step(const Candidate& candidate,
+                                                    const plan::StepAhead& step) = 0;
+    // Returns an estimate of the seconds of a change of plan, which is infinite for a change that is known to
+    // be impossible. It is quick, because decide() asks for each pair of candidates.
+    virtual double estimate_change_seconds(const Candidate& from, const Candidate& to) = 0;
+    // Returns the seconds of a change from the current plan, after all checks of the change. Returns nothing if
+    // the change is impossible. decide() asks only for few candidates, and once for each.
+    virtual std::optional<double> predict_change_seconds(const Candidate& to) = 0;
 };
 
 }  // namespace trireme::policy

@@ -1,70 +1,63 @@
 #include "trireme/policy/planner.hpp"
 
 #include <algorithm>
-#include <utility>
 #include <vector>
+
+#include "policy/planner/path_search.hpp"
+#include "policy/planner/timed_candidates.hpp"
 
 namespace trireme::policy {
 namespace {
 
-constexpr std::size_t max_candidates = 32;
+// Returns a verdict that does not pay off. The change must be possible.
+Verdict describe_move(const Candidate& candidate, std::size_t index, PathSearch& search) {
+    const PathTimes times = search.compare_times(index);
+    return {.candidate = candidate,
+            .current_step_seconds = search.mean_seconds(0),
+            .step_seconds = search.mean_seconds(index),
+            .change_seconds = search.predict_change_seconds(index).value(),
+            .current_seconds = times.current_seconds,
+            .path_seconds = times.path_seconds};
+}
 
-struct TimedCandidate {
-    Candidate candidate;
-    double step_seconds = 0;  // not set for the current layout
-};
-
-// Adds the variations of all candidates. Then sorts the candidates by the time of their steps, except the first
-// one, which is the current layout, and removes the last ones.
-void add_variations(const plan::Observation& observed, const Proposer& propose, Outlook& outlook,
-                    std::vector<TimedCandidate>& candidates) {
-    for (std::size_t i = 0, count = candidates.size(); i < count; ++i) {
-        for (Candidate& variation : propose(observed, candidates[i].candidate)) {
-            const auto is_equal = [&](const TimedCandidate& other) {
-                return other.candidate.layout == variation.layout;
-            };
-            if (std::ranges::any_of(candidates, is_equal)) continue;
-            if (const std::optional<double> seconds = outlook.predict_step_seconds(variation))
-                candidates.push_back({std::move(variation), *seconds});
-        }
-    }
-    std::stable_sort(
-        candidates.begin() + 1, candidates.end(),
-        [](const TimedCandidate& a, const TimedCandidate& b) { return a.step_seconds < b.step_seconds; });
-    if (candidates.size() > max_candidates) candidates.resize(max_candidates);
+// Returns the candidates that can execute the next step, and whose steps are shorter than `max_seconds`. The
+// one with the shortest steps is first.
+std::vector<std::size_t> list_faster_candidates(const std::vector<TimedCandidate>& candidates,
+                                                const PathSearch& search, double max_seconds) {
+    std::vector<std::size_t> faster;
+    for (std::size_t i = 1; i < candidates.size(); ++i)
+        if (candidates[i].seconds.front() && search.mean_seconds(i) < max_seconds) faster.push_back(i);
+    std::ranges::stable_sort(faster, {}, [&](std::size_t i) { return search.mean_seconds(i); });
+    return faster;
 }
 
 }  // namespace
 
-std::optional<Verdict> decide(const plan::Observation& observed, const layout::Layout& current,
+std::optional<Verdict> decide(const plan::Observation& observed, const Candidate& current,
                               std::span<const Proposer> proposers, Outlook& outlook,
                               const Criterion& criterion) {
-    std::vector<TimedCandidate> candidates{{.candidate = {.layout = current}}};
-    for (const Proposer& propose : proposers) add_variations(observed, propose, outlook, candidates);
+    const plan::StepAhead next_step{.step = observed.step};
+    std::span<const plan::StepAhead> steps = observed.ahead;
+    if (steps.empty()) steps = {&next_step, 1};
+    steps = steps.first(std::min(steps.size(), criterion.horizon));
+    if (steps.empty()) return std::nullopt;
+    const std::vector<TimedCandidate> candidates =
+        list_candidates(observed, current, proposers, outlook, steps);
     if (candidates.size() == 1) return std::nullopt;
-    const std::optional<double> current_seconds = outlook.predict_step_seconds({.layout = current});
-    if (!current_seconds) return std::nullopt;
 
-    const auto steps = static_cast<double>(criterion.horizon);
+    PathSearch search(candidates, outlook, criterion.horizon);
+    const std::optional<std::size_t> first = search.find_first_move();
+    if (!first) return std::nullopt;
+    const bool must_move = !candidates.front().seconds.front();
     const double max_share = 1 - criterion.min_gain;
-    double min_seconds = max_share * *current_seconds * steps;
-    std::optional<Verdict> best;
-    for (std::size_t i = 1; i < candidates.size(); ++i) {
-        auto& [candidate, step_seconds] = candidates[i];
-        // The steps of all later candidates take at least as long.
-        if (step_seconds >= max_share * *current_seconds || step_seconds * steps >= min_seconds) break;
-        const std::optional<double> change_seconds = outlook.predict_change_seconds(candidate);
-        if (!change_seconds) continue;
-        const bool pays_off = *change_seconds + step_seconds * steps < min_seconds;
-        if (best && !pays_off) continue;
-        best = Verdict{.candidate = std::move(candidate),
-                       .current_step_seconds = *current_seconds,
-                       .step_seconds = step_seconds,
-                       .change_seconds = *change_seconds,
-                       .pays_off = pays_off};
-        if (pays_off) min_seconds = *change_seconds + step_seconds * steps;
+    if (*first > 0) {
+        Verdict verdict = describe_move(candidates[*first].candidate, *first, search);
+        verdict.pays_off = must_move || verdict.path_seconds < max_share * verdict.current_seconds;
+        if (verdict.pays_off) return verdict;
     }
-    return best;
+    for (const std::size_t i : list_faster_candidates(candidates, search, max_share * search.mean_seconds(0)))
+        if (search.predict_change_seconds(i)) return describe_move(candidates[i].candidate, i, search);
+    return std::nullopt;
 }
 
 }  // namespace trireme::policy

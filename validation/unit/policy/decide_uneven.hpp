@@ -14,9 +14,11 @@ public:
                            const plan::Plan& current)
         : steps_(rules, observed, current) {}
 
-    std::optional<double> predict_step_seconds(const Candidate& candidate) override {
-        return steps_.predict_step_seconds(candidate.layout);
+    std::optional<StepOutlook> predict_step(const Candidate& candidate, const plan::StepAhead&) override {
+        const std::optional<double> seconds = steps_.predict_step_seconds(candidate.layout);
+        return seconds ? std::optional(StepOutlook{.seconds = *seconds}) : std::nullopt;
     }
+    double estimate_change_seconds(const Candidate&, const Candidate&) override { return 0; }
     std::optional<double> predict_change_seconds(const Candidate&) override { return 0; }
 
 private:
@@ -27,8 +29,10 @@ inline std::optional<plan::Decision> decide_uneven(const UnevenRules& rules, con
                                                    const plan::Plan& current, double min_gain = 0.01) {
     OutlookWithFreeChanges outlook(rules, observed, current);
     const Proposer proposer = make_uneven_proposer(rules, current);
+    const Candidate stay{
+        .layout = current.layout, .microbatches = current.microbatches(), .schedule = current.schedule};
     const std::optional<Verdict> verdict =
-        decide(observed, current.layout, {&proposer, 1}, outlook, {.min_gain = min_gain});
+        decide(observed, stay, {&proposer, 1}, outlook, {.min_gain = min_gain});
     if (!verdict) return std::nullopt;
     const Cause& cause = verdict->candidate.causes.front();
     return plan::Decision{

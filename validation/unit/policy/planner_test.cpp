@@ -5,26 +5,30 @@
 #include <map>
 #include <utility>
 
+#include "unit/policy/numbered_plans.hpp"
+
 namespace trireme::policy {
 namespace {
 
-// The number of layers identifies a layout here, and means nothing else.
-Candidate make_candidate(std::size_t number) { return {.layout = {.layers = number}}; }
-
-// Predictions from tables, by the numbers of the layouts. What a table lacks is impossible.
+// Predictions from tables, by the numbers of the plans, for equal steps ahead. Plans and changes that a table
+// lacks are impossible.
 class TableOutlook final : public Outlook {
 public:
     TableOutlook(std::map<std::size_t, double> steps, std::map<std::size_t, double> changes)
         : steps_(std::move(steps)), changes_(std::move(changes)) {}
 
-    std::optional<double> predict_step_seconds(const Candidate& candidate) override {
-        return find(steps_, candidate);
+    std::optional<StepOutlook> predict_step(const Candidate& candidate, const plan::StepAhead&) override {
+        ++predicted_steps;
+        const std::optional<double> seconds = find(steps_, candidate);
+        return seconds ? std::optional(StepOutlook{.seconds = *seconds}) : std::nullopt;
     }
+    double estimate_change_seconds(const Candidate&, const Candidate&) override { return 0; }
     std::optional<double> predict_change_seconds(const Candidate& candidate) override {
         ++predicted_changes;
         return find(changes_, candidate);
     }
 
+    int predicted_steps = 0;
     int predicted_changes = 0;
 
 private:
@@ -36,22 +40,9 @@ private:
     std::map<std::size_t, double> steps_, changes_;
 };
 
-// Proposes the layouts with these numbers, for every candidate.
-Proposer propose(std::vector<std::size_t> numbers) {
-    return [=](const plan::Observation&, const Candidate& from) {
-        std::vector<Candidate> candidates;
-        for (const std::size_t number : numbers) {
-            candidates.push_back(make_candidate(number));
-            candidates.back().causes = from.causes;
-            candidates.back().causes.push_back({.proposer = std::to_string(number)});
-        }
-        return candidates;
-    };
-}
-
 std::optional<Verdict> decide_among(const std::vector<Proposer>& proposers, TableOutlook& outlook,
                                     std::size_t horizon, double min_gain = 0) {
-    return decide({}, {.layers = 1}, proposers, outlook, {.horizon = horizon, .min_gain = min_gain});
+    return decide({}, make_candidate(1), proposers, outlook, {.horizon = horizon, .min_gain = min_gain});
 }
 
 // The best layout depends on the number of steps in which a change must pay off. The expected layout comes from
@@ -131,6 +122,28 @@ TEST(Planner, LetsLaterProposersVaryEarlierCandidates) {
     ASSERT_EQ(verdict->candidate.causes.size(), 2U);
     EXPECT_EQ(verdict->candidate.causes[0].proposer, "2");
     EXPECT_EQ(verdict->candidate.causes[1].proposer, "6");
+}
+
+TEST(Planner, PredictsEqualPlansOnce) {
+    TableOutlook outlook({{1, 10}, {2, 9}}, {{2, 0}});
+    const Proposer vary_all = [](const plan::Observation&, const Candidate& from) {
+        std::vector<Candidate> candidates(5, from);
+        candidates[1].layout.layers = 2;
+        candidates[2].microbatches = 8;
+        candidates[3].schedule = "zb-h2";
+        candidates[4].causes = {{.proposer = "only another cause"}};
+        return candidates;
+    };
+
+    ASSERT_TRUE(decide_among({vary_all, propose({1, 2})}, outlook, 10));
+
+    EXPECT_EQ(outlook.predicted_steps, 4);
+}
+
+TEST(Planner, DecidesNothingWithoutAStepUntilTheHorizon) {
+    TableOutlook outlook({{1, 10}, {2, 1}}, {{2, 0}});
+
+    EXPECT_FALSE(decide_among({propose({2})}, outlook, 0));
 }
 
 // The time of a change is expensive to predict.
