@@ -68,7 +68,7 @@ def make_table(runs):
                 of_layout = [run for run in of_length if run.layout() == layout]
                 fastest = min((run for run in of_layout if run.fits(limit)), key=lambda run: run.seconds, default=None)
                 elastic = {
-                    run.options.get("elastic-means", "both"): run.seconds
+                    run.options["elastic-means"]: run.seconds
                     for run in runs
                     if run.options.get("memory-limit") == limit_text
                     and run.options["length"] == length
@@ -83,10 +83,10 @@ def make_table(runs):
                     "fixed_s": fastest and fastest.seconds,
                     "fixed_recompute": fastest and fastest.options["recompute"],
                     "recompute_s": elastic.get("recompute"),
-                    "both_s": elastic.get("both"),
+                    "both_s": elastic.get("recompute,offload"),
                     "oracle_s": oracle,
                     "recompute_share_of_oracle": oracle and oracle / elastic.get("recompute", math.inf),
-                    "both_share_of_oracle": oracle and oracle / elastic.get("both", math.inf),
+                    "both_share_of_oracle": oracle and oracle / elastic.get("recompute,offload", math.inf),
                     "program": ", ".join(sorted({run.program for run in runs})),
                 }
 

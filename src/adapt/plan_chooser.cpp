@@ -7,6 +7,7 @@
 #include <functional>
 #include <utility>
 
+#include "adapt/length_chooser.hpp"
 #include "trireme/adapt/resumed_plan.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
@@ -15,6 +16,7 @@
 #include "trireme/policy/pace_outlook.hpp"
 #include "trireme/policy/planner.hpp"
 #include "trireme/policy/resize.hpp"
+#include "trireme/setup/elastic_layout.hpp"
 
 namespace trireme::adapt {
 namespace {
@@ -30,12 +32,6 @@ double count_step_flops(const plan::Observation& observed) {
 double compute_seconds_per_flop(const plan::Observation& observed) {
     const double flops = count_step_flops(observed);
     return flops > 0 ? observed.step_seconds / flops : 0;
-}
-
-plan::Decision make_decision(const plan::Observation& observed, const policy::Candidate& candidate) {
-    const policy::Cause& cause = candidate.causes.front();
-    return {
-        .step = observed.step, .layout = candidate.layout, .policy = cause.proposer, .reason = cause.reason};
 }
 
 // Predicts steps from the observed times of ranks, and changes of plan by a function, which returns nothing for
@@ -64,7 +60,17 @@ private:
     PredictChange predict_change_;
 };
 
+// Returns a number below 2^53, which is not 0, so that a record of a step can carry it.
+std::uint64_t number_plan(const plan::Plan& plan) {
+    return 1 + (std::stoull(compute_hash(plan), nullptr, 16) >> 12);
+}
+
 }  // namespace
+
+void check_longest_samples(const setup::Setup& setup, const std::vector<int>& nodes) {
+    if (!follows_lengths(setup.job, setup.current.plan)) return;
+    LengthChooser(setup.job, setup.current, setup.current.plan.layout, nodes).check_longest_samples();
+}
 
 std::size_t find_next_policy_step(const config::PolicyConfig& policy, std::size_t first, std::size_t steps) {
     if (policy.straggler == config::StragglerPolicy::off) return steps;
@@ -83,6 +89,15 @@ PlanChooser::PlanChooser(const setup::Job& job, const setup::PlanState& current,
         if (decision.policy.empty()) decision.policy = "recorded";
     make_rules({});
     if (!origin_.slowness.empty()) observer_.resume_from(origin_.slowness, origin_.steady_steps);
+    if (follows_lengths(job, current.plan))
+        length_chooser_ = std::make_unique<LengthChooser>(job, current, origin_.layout, nodes);
+}
+
+PlanChooser::~PlanChooser() = default;
+
+std::vector<policy::SlownessChange> PlanChooser::observe(records::StepOutcome& outcome) {
+    if (length_chooser_) length_chooser_->observe(outcome.step, outcome.seconds);
+    return observer_.add(outcome);
 }
 
 void PlanChooser::set_links(const layout::RankLinks& links) {
@@ -98,15 +113,20 @@ void PlanChooser::make_rules(const layout::Link& team_link) {
         uneven_rules_ = make_uneven_rules(job_, current_, origin_.layout, nodes_, team_link);
 }
 
-// Predicts the duration of a transition from earlier changes of plan. Before the first change, predicts the
-// time in which the measured link transfers the bytes of the rank that has the most bytes to transfer, and the
-// time for copies of state that may be offloaded.
-double PlanChooser::predict_seconds(const PlanTransition& transition) const {
-    if (const auto seconds = estimate_.predict_seconds(transition.count_moved_bytes(job_))) return *seconds;
+// Predicts the time in which the measured link transfers the bytes of the rank that has the most bytes to
+// transfer, and the time for copies of state that may be offloaded.
+double PlanChooser::predict_from_links(const PlanTransition& transition) const {
     const std::size_t max_rank_bytes =
         transition.moves.compute_bytes(&mover::Move::max_elements_per_rank, job_.config.optimizer, job_.dtype);
     return link_.predict_seconds(static_cast<double>(max_rank_bytes)) +
-           transition.predict_offload_seconds(job_);
+           predict_offload_seconds(job_, transition.from, transition.to);
+}
+
+// Predicts the duration of a transition from earlier changes of plan, or from the links before the first
+// change.
+double PlanChooser::predict_seconds(const PlanTransition& transition) const {
+    const auto seconds = estimate_.predict_seconds(transition.count_moved_bytes(job_));
+    return seconds ? *seconds : predict_from_links(transition);
 }
 
 // If the migrations did not shorten the steps, returns a decision that ends them. Helper ranks or links may
@@ -140,7 +160,7 @@ std::optional<plan::Decision> PlanChooser::decide_layout(const plan::Observation
     std::string why;  // a change is impossible
     const auto predict_change = [&](const policy::Candidate& candidate) -> std::optional<double> {
         const auto transition =
-            try_plan_transition(job_, current_, nodes_, make_decision(observed, candidate), why);
+            try_plan_transition(job_, current_, nodes_, make_decision(observed.step, candidate), why);
         if (!transition) return std::nullopt;
         return transition->moves_state ? predict_seconds(*transition) : 0;
     };
@@ -166,7 +186,7 @@ std::optional<plan::Decision> PlanChooser::decide_layout(const plan::Observation
             saved_seconds > verdict->change_seconds ? ", and a change must save 1 % of the time" : ""));
         return std::nullopt;
     }
-    plan::Decision decision = make_decision(observed, verdict->candidate);
+    plan::Decision decision = make_decision(observed.step, verdict->candidate);
     decision.terms = policy::make_gain_terms(observed, gain);
     return decision;
 }
@@ -229,6 +249,7 @@ std::optional<Choice> PlanChooser::choose(std::size_t step) {
     if (recorded != recorded_decisions_.end())
         return make_choice(*recorded, plan_transition(job_, current_, nodes_, *recorded), observed);
     if (!job_.config.policy.decisions.empty()) return std::nullopt;
+    if (length_chooser_) return take_look_ahead(step);
     auto decision = end_useless_migration(observed);
     const bool ends_migration = decision.has_value();
     if (!decision) decision = decide(observed);
@@ -244,6 +265,48 @@ std::optional<Choice> PlanChooser::choose(std::size_t step) {
     }
     choice_ends_migration_ = ends_migration;
     return make_choice(std::move(*decision), std::move(*transition), observed);
+}
+
+// The next step may not fit into the memory of the current plan, so that ranks plan it only after a change.
+std::uint64_t PlanChooser::look_ahead(std::size_t step) {
+    if (has_recorded_decision(step) && !job_.memory_limits.empty()) return 1;
+    if (!length_chooser_ || step >= job_.steps) return 0;
+    if (!look_ahead_ || look_ahead_->step < step) {
+        look_ahead_.emplace(LookAhead{.step = step, .choice = choose_by_lengths(step)});
+        if (look_ahead_->choice) look_ahead_->next_plan = number_plan(look_ahead_->choice->transition.to.plan);
+    }
+    return look_ahead_->step == step ? look_ahead_->next_plan : 0;
+}
+
+// The run has not looked ahead before its first step.
+std::optional<Choice> PlanChooser::take_look_ahead(std::size_t step) {
+    if (look_ahead(step) == 0) return std::nullopt;
+    std::optional<Choice> choice = std::move(look_ahead_->choice);
+    look_ahead_->choice.reset();
+    return choice;
+}
+
+std::optional<Choice> PlanChooser::choose_by_lengths(std::size_t step) {
+    auto decision = length_chooser_->decide(
+        step, {.estimate =
+                   [this](const MovedBytes& moved, double offload_seconds) {
+                       return correction_.correct(link_.predict_seconds(moved.max_rank) + offload_seconds);
+                   },
+               .predict =
+                   [this](const PlanTransition& transition) {
+                       return correction_.correct(predict_from_links(transition));
+                   }});
+    if (!decision) return std::nullopt;
+    auto transition = plan_transition(job_, current_, nodes_, *decision);
+    const double link_seconds = predict_from_links(transition);
+    Choice choice = make_choice(std::move(*decision), std::move(transition), observer_.make_observation(step));
+    choice.link_seconds = link_seconds;
+    return choice;
+}
+
+void PlanChooser::reject(const Choice& choice, const std::string& why) {
+    note_refusal(why);
+    if (length_chooser_) length_chooser_->exclude(choice.transition.to.plan.layout);
 }
 
 Choice PlanChooser::make_choice(plan::Decision decision, PlanTransition transition,
@@ -280,10 +343,14 @@ bool PlanChooser::has_recorded_decision(std::size_t step) const {
 }
 
 bool PlanChooser::may_change_plan(std::size_t step) const {
-    return is_policy_step(step) || has_recorded_decision(step);
+    const bool changes_with_lengths =
+        length_chooser_ && (step == job_.completed_steps ||
+                            (look_ahead_ && look_ahead_->step == step && look_ahead_->next_plan != 0));
+    return is_policy_step(step) || has_recorded_decision(step) || changes_with_lengths;
 }
 
-void PlanChooser::note_change(plan::Decision& decision, const records::PlanChange& change) {
+void PlanChooser::note_change(Choice& choice, const records::PlanChange& change) {
+    plan::Decision& decision = choice.decision;
     decision.from = change.from;
     decision.to = change.to;
     decision.terms["moved_bytes"] = static_cast<double>(change.moved_bytes);
@@ -293,8 +360,10 @@ void PlanChooser::note_change(plan::Decision& decision, const records::PlanChang
     observer_.begin_plan();
     last_refusal_.clear();
     if (change.moved_bytes + change.kept_bytes > 0) {
-        decision.predicted_seconds = estimate_.predict_seconds(change.moved_bytes);
+        decision.predicted_seconds = length_chooser_ ? correction_.correct(choice.link_seconds)
+                                                     : estimate_.predict_seconds(change.moved_bytes);
         decision.measured_seconds = change.seconds;
+        correction_.add(choice.link_seconds, change.seconds);
         estimate_.add(change.moved_bytes, change.seconds);
     }
     note_origin(decision, current_.plan, origin_);

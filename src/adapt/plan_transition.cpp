@@ -193,13 +193,13 @@ void check_memory_of_migrations(const setup::Job& job, const setup::PlanState& n
 }
 
 // Makes the plan of the decision. If the decision sets no schedule, the plan has the schedule of the options.
-// If the decision sets no number of micro-batches, the plan has the number of the plan `before`.
-setup::PlanState make_decided_state(const setup::Job& job, const plan::Plan& before, int ranks,
+// If the decision sets no number of micro-batches, the plan has the number of the plan `from`.
+setup::PlanState make_decided_state(const setup::Job& job, const setup::PlanState& from, int ranks,
                                     const plan::Decision& decision) {
     const config::RunConfig& config = job.config;
     const setup::PlanRequest request{
         .schedule = decision.schedule.value_or(config.schedule.schedule),
-        .microbatches = static_cast<std::size_t>(decision.microbatches.value_or(before.microbatches()))};
+        .microbatches = static_cast<std::size_t>(decision.microbatches.value_or(from.plan.microbatches()))};
     setup::check_schedule_name(request.schedule);
     check_layout(decision.layout, ranks, setup::list_layer_facts(job.model).size(), "the new layout");
     setup::PlanState next{.plan = plan_layout(config, job.model, decision.layout, request)};
@@ -214,6 +214,11 @@ setup::PlanState make_decided_state(const setup::Job& job, const plan::Plan& bef
     if (!decision.migrations.empty() && next.plan.max_skipped_fraction > 0)
         check_resized_migration(config.policy.resize);
     set_skipped_fractions(decision.skipped, ranks, next.plan);
+    next.gradients = have_equal_placement(from.plan, next.plan)
+                         ? from.gradients
+                         : setup::make_gradient_plan({job, next}, job.buckets);
+    setup::limit_steps(job, next);
+    check_memory_of_migrations(job, next);
     return next;
 }
 
@@ -222,13 +227,10 @@ PlanTransition plan_checked_transition(const setup::Job& job, const setup::PlanS
     const auto ranks = static_cast<int>(nodes.size());
     check_updates(job.config, from.plan);
     check_hash(decision.from, from.plan, "before");
-    PlanTransition transition{.from = from, .to = make_decided_state(job, from.plan, ranks, decision)};
+    PlanTransition transition{.from = from, .to = make_decided_state(job, from, ranks, decision)};
     setup::PlanState& to = transition.to;
     check_hash(decision.to, to.plan, "after");
     transition.moves_state = !have_equal_placement(from.plan, to.plan);
-    to.gradients = transition.moves_state ? setup::make_gradient_plan({job, to}, job.buckets) : from.gradients;
-    setup::limit_steps(job, to);
-    check_memory_of_migrations(job, to);
     if (!transition.moves_state) return transition;
     transition.max_elements_in_flight = compute_elements_in_flight(transition, job, ranks);
     const mover::MoveRules rules{.nodes = nodes, .max_elements_per_round = transition.max_elements_in_flight};
@@ -301,7 +303,8 @@ std::size_t PlanTransition::predict_max_bytes(const setup::Job& job, int rank) c
 }
 
 // Each way takes a copy to the offload store and a copy back.
-double PlanTransition::predict_offload_seconds(const setup::Job& job) const {
+double predict_offload_seconds(const setup::Job& job, const setup::PlanState& from,
+                               const setup::PlanState& to) {
     const std::size_t kind_count = count_state_values(job.config.optimizer, job.dtype);
     double max_seconds = 0;
     for (std::size_t rank = 0; rank < job.memory_limits.size(); ++rank) {
@@ -343,6 +346,16 @@ std::optional<PlanTransition> try_plan_transition(const setup::Job& job, const s
                                                   std::string& why) {
     try {
         return plan_transition(job, from, nodes, decision);
+    } catch (const ConfigError& error) {
+        why = error.what();
+        return std::nullopt;
+    }
+}
+
+std::optional<setup::PlanState> try_make_state(const setup::Job& job, const setup::PlanState& from, int ranks,
+                                               const plan::Decision& decision, std::string& why) {
+    try {
+        return make_decided_state(job, from, ranks, decision);
     } catch (const ConfigError& error) {
         why = error.what();
         return std::nullopt;

@@ -6,7 +6,10 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/base/regular_file.hpp"
+#include "trireme/setup/elastic_layout.hpp"
+#include "trireme/setup/elastic_memory.hpp"
 #include "trireme/setup/memory_prediction.hpp"
+#include "trireme/setup/step_planner.hpp"
 
 namespace trireme::adapt {
 namespace {
@@ -102,12 +105,23 @@ std::vector<plan::Decision> read_decisions(const std::string& file) {
     return plan::parse_decisions(read_regular_file(file, "--decisions"), file);
 }
 
+// Throws ConfigError if one of the steps from `begin` to `end` - 1 does not fit into the memory of the plan.
+void check_memory_of_steps(const setup::Job& job, const setup::PlanState& state, std::size_t begin,
+                           std::size_t end) {
+    if (job.config.policy.decisions.empty() || !may_lack_memory(job, state.plan)) return;
+    const bool forms_by_rows = state.max_microbatch_rows > 0;
+    if (!forms_by_rows && explain_lack_for_largest_microbatches(job, state).empty()) return;
+    setup::StepPlanner planner(job, state);
+    for (std::size_t step = begin; step < end; ++step) planner.plan_step(step);
+}
+
 // Applies the decisions of --decisions whose step is below Job::completed_steps. Checks the remaining decisions
 // and returns them.
 RecordedChanges apply_recorded_decisions(setup::Setup& setup, const std::vector<int>& nodes, int rank) {
     const setup::Job& job = setup.job;
     RecordedChanges remaining_changes;
     setup::PlanState next_state;  // plan after the last decision in remaining_changes
+    std::size_t begin = job.completed_steps;
     for (plan::Decision& decision : read_decisions(job.config.policy.decisions)) {
         if (decision.step >= job.steps) {
             throw ConfigError(cat("--decisions ", job.config.policy.decisions, " changes the plan after step ",
@@ -115,6 +129,8 @@ RecordedChanges apply_recorded_decisions(setup::Setup& setup, const std::vector<
                                   "; remove this decision, or train longer"));
         }
         const setup::PlanState& from = remaining_changes.decisions.empty() ? setup.current : next_state;
+        if (decision.step > begin) check_memory_of_steps(job, from, begin, decision.step);
+        begin = std::max(begin, decision.step);
         PlanTransition transition = plan_transition(job, from, nodes, decision);
         if (decision.step < job.completed_steps) {
             apply(transition, setup.current);
@@ -129,6 +145,8 @@ RecordedChanges apply_recorded_decisions(setup::Setup& setup, const std::vector<
         next_state = std::move(transition.to);
         remaining_changes.decisions.push_back(std::move(decision));
     }
+    check_memory_of_steps(job, remaining_changes.decisions.empty() ? setup.current : next_state, begin,
+                          job.steps);
     return remaining_changes;
 }
 

@@ -83,7 +83,7 @@ void RankTrainer::await_moments(std::unique_ptr<OptimizerStateMove> moments) {
 
 // If a run begins with a plan that skips channels or offloads matmuls, this function calls rebalance_matmuls().
 // After a change of plan, the caller has already called rebalance_matmuls().
-void RankTrainer::begin_segment(std::size_t first, std::size_t end) {
+void RankTrainer::begin_segment(std::size_t first, std::size_t end, std::uint64_t next_plan) {
     const bool was_prepared = model_.may_rebalance();
     prepare_rebalancing();
     const bool skips_or_offloads = !current_.plan.skipped.empty() || !current_.plan.migrations.empty();
@@ -94,6 +94,7 @@ void RankTrainer::begin_segment(std::size_t first, std::size_t end) {
     }
     segment_begin_ = first;
     segment_end_ = end;
+    next_plan_ = next_plan;
     executed_steps_ = settled_steps_ = 0;
     updates_->begin_segment();
     model_.begin(stream_, current_.plan.training,
@@ -126,7 +127,9 @@ void RankTrainer::prepare_next_step() {
     const std::size_t step =
         segment_begin_ + static_cast<std::size_t>(settled_steps_) + unsettled_steps_.size();
     const bool is_prepared = next_step_ && next_step_->outcome.step == step;
-    if (stream_.is_on_gpu() && step < job_.steps && !is_prepared) next_step_ = prepare_step(step);
+    const bool has_other_plan = step == segment_end_ && next_plan_ != 0;
+    if (stream_.is_on_gpu() && step < job_.steps && !is_prepared && !has_other_plan)
+        next_step_ = prepare_step(step);
 }
 
 std::unique_ptr<RankTrainer::StepInFlight> RankTrainer::prepare_step(std::size_t step) {
@@ -202,8 +205,9 @@ void RankTrainer::post_record(const StepResult& result, double begin) {
     if (job_.memory_space == device::MemorySpace::gpu) record_gpu_state(job_.gpu.get(), record);
     record[records::RecordFields::stop] = static_cast<double>(request_stop());
     const StepInFlight& step = *unsettled_steps_[static_cast<std::size_t>(executed_steps_ - settled_steps_)];
+    const bool has_other_plan = step.outcome.coming_step >= segment_end_ && next_plan_ != 0;
     record[records::RecordFields::coming_step] =
-        static_cast<double>(planner_.find_hash(step.outcome.coming_step));
+        static_cast<double>(has_other_plan ? next_plan_ : planner_.find_hash(step.outcome.coming_step));
     record[records::RecordFields::seconds] = device::now_seconds() - begin;
     record_gather_.post(record);
 }

@@ -65,7 +65,7 @@ std::vector<int> find_non_finite_ranks(const comm::GatheredNumbers& all) {
     return ranks;
 }
 
-// Throws ConfigError if the ranks have planned different micro-batches for step `outcome.coming_step`.
+// Throws ConfigError if the ranks have planned different micro-batches or plans for step `outcome.coming_step`.
 void check_coming_step(const comm::GatheredNumbers& all, const StepOutcome& outcome) {
     const std::vector<double> hashes = all.list_per_rank(RecordFields::coming_step);
     const auto differs = [&](double hash) { return hash != hashes.front(); };
@@ -73,8 +73,8 @@ void check_coming_step(const comm::GatheredNumbers& all, const StepOutcome& outc
     if (other == hashes.end()) return;
     const auto more = std::ranges::count_if(hashes, differs) - 1;
     throw ConfigError(cat("for step ", outcome.coming_step + 1,
-                          ", rank 0 has planned other micro-batches than rank ", other - hashes.begin(),
-                          more > 0 ? cat(" and ", more, " more") : "",
+                          ", rank 0 has planned other micro-batches, or another plan, than rank ",
+                          other - hashes.begin(), more > 0 ? cat(" and ", more, " more") : "",
                           "; start all ranks with the same program and corpus"));
 }
 

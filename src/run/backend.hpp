@@ -2,6 +2,7 @@
 // and for ranks of a ghost run, which only simulate.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -37,6 +38,11 @@ struct RunContext {
     Recorder recorder;
 };
 
+struct Segment {
+    std::size_t end = 0;          // last step + 1
+    std::uint64_t next_plan = 0;  // see RankTrainer::begin_segment()
+};
+
 // "Collective" means collective over all ranks. A ghost run evaluates and saves nothing.
 class Backend {
 public:
@@ -57,9 +63,9 @@ public:
     // Returns the trainer of the current plan. prepare() makes the first trainer, and change_plan() may make a
     // new one.
     virtual rank::RankTrainer& trainer() = 0;
-    // Returns the end of the segment that begins with step `first` (from 0): its last step + 1. The plan does
-    // not change within a segment, so that micro-batches may stay in flight between its steps.
-    virtual std::size_t find_segment_end(std::size_t first) const = 0;
+    // Returns the segment that begins with step `first` (from 0). The plan does not change within a segment, so
+    // that micro-batches may stay in flight between its steps.
+    virtual Segment plan_segment(std::size_t first) = 0;
     // Calls `record` with the outcome of a step over all ranks. In a ghost run, `outcome` has only this rank's
     // values, and only the last rank that settles the step calls `record`.
     virtual void settle(records::StepOutcome outcome,

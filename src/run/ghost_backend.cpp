@@ -137,8 +137,12 @@ public:
 
     rank::RankTrainer& trainer() override { return *trainer_; }
 
-    std::size_t find_segment_end(std::size_t first) const override {
-        return world_->context.plan_chooser.find_next_possible_change(first);
+    Segment plan_segment(std::size_t first) override {
+        adapt::PlanChooser& plan_chooser = context().plan_chooser;
+        const std::size_t end = plan_chooser.find_next_possible_change(first);
+        for (std::size_t step = first + 1; step < end; ++step)
+            if (const std::uint64_t next_plan = plan_chooser.look_ahead(step)) return {step, next_plan};
+        return {.end = end};
     }
 
     void settle(records::StepOutcome outcome,
@@ -216,7 +220,7 @@ private:
         if (!choice) return nullptr;
         const std::string lack =
             describe_lack_on_devices(job(), predict_plan_memory(job(), choice->transition.to, session_.size()));
-        if (!lack.empty()) plan_chooser.note_refusal(lack);
+        if (!lack.empty()) plan_chooser.reject(*choice, lack);
         return lack.empty() ? std::make_shared<adapt::Choice>(std::move(*choice)) : nullptr;
     }
 
@@ -287,6 +291,7 @@ std::shared_ptr<GhostWorld> make_world(const config::RunConfig& config, const co
     setup::Setup setup = setup::set_up(config, session.size());
     rank::check_traced_steps(config.run.trace, setup.job.steps);
     adapt::check_straggler(config, setup.current.plan);
+    adapt::check_longest_samples(setup, session.nodes());
     setup.job.slow_run = make_slow_run(setup.job, session.size());
     const std::vector<setup::RankMemory> memories =
         predict_plan_memory(setup.job, setup.current, session.size());

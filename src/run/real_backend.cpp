@@ -101,10 +101,11 @@ public:
     rank::RankTrainer& trainer() override { return *trainer_; }
 
     // With a schedule that keeps no micro-batch in flight between steps, a segment has one step.
-    std::size_t find_segment_end(std::size_t first) const override {
-        if (context_.current.plan.training.are_steps_independent()) return first + 1;
-        return compute_segment_end(first, context_.plan_chooser.find_next_possible_change(first),
-                                   context_.current.plan, job_.config.run);
+    Segment plan_segment(std::size_t first) override {
+        if (context_.current.plan.training.are_steps_independent())
+            return {.end = first + 1, .next_plan = context_.plan_chooser.look_ahead(first + 1)};
+        return {.end = compute_segment_end(first, context_.plan_chooser.find_next_possible_change(first),
+                                           context_.current.plan, job_.config.run)};
     }
 
     void settle(records::StepOutcome outcome,
@@ -120,11 +121,14 @@ public:
             std::optional<adapt::Choice> own_choice = context_.plan_chooser.choose(step);
             if (own_choice) choice = std::make_shared<adapt::Choice>(std::move(*own_choice));
         });
-        check_equal_plans(resources_.control, choice.get(), step);
+        if (!context_.plan_chooser.looks_ahead())
+            check_equal_plans(resources_.control, choice.get(), step);
+        else if (step == job_.completed_steps)
+            check_equal_first_steps(choice.get());
         // Only a change that moves state needs memory. For the changes of --decisions, the memory was checked
         // before the first step.
         const bool needs_no_check = choice && (choice->is_recorded || !choice->transition.moves_state);
-        if (!choice || !(needs_no_check || has_memory_for(choice->transition))) return nullptr;
+        if (!choice || !(needs_no_check || has_memory_for(*choice))) return nullptr;
         return choice;
     }
 
@@ -187,6 +191,18 @@ public:
     void finish() override { saving_->check_saved(); }
 
 private:
+    // Collective. Throws ConfigError if the ranks begin with different plans or micro-batches. Later plans and
+    // micro-batches are compared by the records of steps.
+    void check_equal_first_steps(const adapt::Choice* choice) {
+        check_equal_plans(resources_.control, choice, job_.completed_steps);
+        std::string hash;
+        run_or_fail_together(resources_.control, [&] {
+            setup::StepPlanner planner(job_, choice ? choice->transition.to : context_.current);
+            hash = cat(planner.find_hash(job_.completed_steps));
+        });
+        require_same(resources_.control, {{"the micro-batches of the first step (hash)", hash}});
+    }
+
     bool is_rank_zero() const { return resources_.session.rank() == 0; }
 
     // Returns the predicted memory of this rank under the current plan.
@@ -239,13 +255,14 @@ private:
 
     // Collective. True if the free memory suffices for a change that was not known when the run began.
     // Otherwise notes the lack as the reason why the plan stays.
-    bool has_memory_for(const adapt::PlanTransition& transition) {
+    bool has_memory_for(const adapt::Choice& choice) {
+        const adapt::PlanTransition& transition = choice.transition;
         const int rank = resources_.session.rank();
         const adapt::ChangeMemory needed{
             .rank = std::max(predict_own_memory().total(), transition.predict_max_bytes(job_, rank)),
             .node = transition.predict_node_bytes(job_, resources_.session.node())};
         const std::string lack = describe_lack_of_memory(needed, compute_growth_bytes());
-        if (!lack.empty()) context_.plan_chooser.note_refusal(lack);
+        if (!lack.empty()) context_.plan_chooser.reject(choice, lack);
         if (lack.empty()) max_bytes_.rank = std::max(max_bytes_.rank, needed.rank);
         return lack.empty();
     }
@@ -327,6 +344,7 @@ std::unique_ptr<Backend> make_real_backend(const config::RunConfig& config, cons
         rank::check_traced_steps(config.run.trace, setup->job.steps);
         setup->job.slow_run = make_slow_run(setup->job, session.size());
         adapt::check_straggler(config, setup->current.plan);
+        adapt::check_longest_samples(*setup, session.nodes());
         recorded = adapt::choose_first_plan(*setup, session.nodes(), session.rank());
     });
     require_same_setup(resources.control, *setup);

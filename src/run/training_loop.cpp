@@ -30,15 +30,16 @@ public:
     }
 
 private:
-    // Executes the segment that begins with step `first` (from 0): see Backend::find_segment_end(). Before the
+    // Executes the segment that begins with step `first` (from 0): see Backend::plan_segment(). Before the
     // segment, changes the plan if a change is due; afterwards, evaluates and begins a checkpoint if they are
     // due. Returns the number of steps that the run has done.
     std::size_t execute_segment(std::size_t first) {
         tracing_.begin_step(first + 1, 0);  // a change of plan is traced as part of this step
         backend_.wait_for_records();
         if (context_.plan_chooser.may_change_plan(first)) change_plan(first);
-        std::size_t end = backend_.find_segment_end(first);
-        backend_.trainer().begin_segment(first, end);
+        const Segment segment = backend_.plan_segment(first);
+        backend_.trainer().begin_segment(first, segment.end, segment.next_plan);
+        std::size_t end = segment.end;
         for (std::size_t step = first; step < end; ++step) {
             tracing_.begin_step(step + 1, step - first);
             tracing_.set_plan(context_.current.plan);
@@ -69,9 +70,11 @@ private:
             const records::PlanChange change = backend_.change_plan(*choice, step);
             span.set_bytes(change.moved_bytes);
             if (backend_.keeps_records()) {
-                plan_chooser.note_change(choice->decision, change);
+                plan_chooser.note_change(*choice, change);
                 context_.recorder.record_plan_change(choice->decision, change, context_.current);
             }
+            // In a ghost run, all ranks then look ahead from the same change.
+            if (plan_chooser.looks_ahead()) backend_.wait_for_records();
         }
         if (choice || is_policy_step) backend_.trainer().rebalance_matmuls();
         if (!choice && is_policy_step && backend_.keeps_records())

@@ -5,6 +5,7 @@
 
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
+#include "trireme/setup/elastic_layout.hpp"
 #include "trireme/setup/memory_prediction.hpp"
 
 namespace trireme::setup {
@@ -25,10 +26,23 @@ std::string describe_longest_sample(const Job& job) {
                format_with_commas(longest.length), " tokens");
 }
 
-// Returns, for example, "recomputation and offload".
+// Returns, for example, "recomputation and offload"; an empty text if only the layout may make a step fit.
 std::string list_means(const Job& job, const plan::Plan& plan) {
-    if (!explain_no_offload(job, plan).empty()) return "recomputation";
-    return may_recompute(job.config.policy) ? "recomputation and offload" : "offload";
+    const bool may_recompute = may_use(job.config.policy, config::ElasticMeans::recompute);
+    if (!explain_no_offload(job, plan).empty()) return may_recompute ? "recomputation" : "";
+    return may_recompute ? "recomputation and offload" : "offload";
+}
+
+std::string describe_layout_changes(const config::RunConfig& config, const plan::Plan& plan) {
+    if (!may_use(config.policy, config::ElasticMeans::layout)) return "";
+    const std::string reason = explain_fixed_layout(config, plan);
+    return reason.empty() ? "; the layout follows the lengths of samples"
+                          : cat("; the layout stays, because ", reason);
+}
+
+bool may_change_from(const config::RunConfig& config, const plan::Plan& plan) {
+    return config.policy.straggler == config::StragglerPolicy::uneven || !config.policy.decisions.empty() ||
+           explain_fixed_layout(config, plan).empty();
 }
 
 std::vector<std::size_t> list_device_memory(const SimulatedDevices& devices, int ranks) {
@@ -85,12 +99,6 @@ void check_elastic(const config::RunConfig& config, const model::ModelConfig& mo
                               "--schedule"));
 }
 
-bool may_recompute(const config::PolicyConfig& policy) {
-    return policy.elastic_means.empty() ||
-           std::ranges::find(policy.elastic_means, config::ElasticMeans::recompute) !=
-               policy.elastic_means.end();
-}
-
 std::string explain_no_offload(const Job& job, const plan::Plan& plan) {
     const std::vector<config::ElasticMeans>& means = job.config.policy.elastic_means;
     const bool is_demanded = std::ranges::find(means, config::ElasticMeans::offload) != means.end();
@@ -103,7 +111,7 @@ std::string explain_no_offload(const Job& job, const plan::Plan& plan) {
         reason = cat("the cluster ", job.devices->cluster, " has no \"host\" link");
     } else if (plan.training.look_ahead > 0) {
         reason = cat("with schedule ", plan.schedule, " a step begins before the previous one ends");
-    } else if (may_change_layout(job.config.policy) && job.config.policy.move == config::MoveMethod::overlap) {
+    } else if (job.config.policy.move == config::MoveMethod::overlap && may_change_from(job.config, plan)) {
         reason = "with --move overlap the state still moves while a step runs";
     }
     if (is_demanded && !reason.empty())
@@ -122,9 +130,11 @@ std::string describe_elastic(const Job& job, const plan::Plan& plan) {
     if (job.memory_limits.empty()) return "";
     const auto [least, most] = std::ranges::minmax(job.memory_limits);
     const std::string no_offload = explain_no_offload(job, plan);
+    const std::string means = list_means(job, plan);
     return cat("each step fits into ", format_bytes(least), least < most ? cat(" to ", format_bytes(most)) : "",
-               " per rank by ", list_means(job, plan),
-               no_offload.empty() ? "" : cat("; no offload, because ", no_offload));
+               " per rank", means.empty() ? "" : " by " + means,
+               no_offload.empty() ? "" : cat("; no offload, because ", no_offload),
+               describe_layout_changes(job.config, plan));
 }
 
 std::string explain_lack_for_largest_microbatches(const Job& job, const PlanState& state) {
@@ -136,7 +146,8 @@ std::string explain_lack_for_largest_microbatches(const Job& job, const PlanStat
     const bool may_offload = explain_no_offload(job, state.plan).empty();
     for (const plan::Recompute level :
          {plan::Recompute::none, plan::Recompute::selective, plan::Recompute::full}) {
-        if (level != plan::Recompute::none && !may_recompute(job.config.policy)) continue;
+        if (level != plan::Recompute::none && !may_use(job.config.policy, config::ElasticMeans::recompute))
+            continue;
         const std::vector<RankMemory> memories =
             predict_memory(job, state, raise_recomputation(state.plan, level), gradients);
         // Offload lowers the need for the buffers of a step, but not below 0.
@@ -172,10 +183,12 @@ std::string explain_lack_for_largest_microbatches(const Job& job, const PlanStat
         return cat("rank ", worst, " needs ", format_with_commas(constant[worst]),
                    " bytes for parameters, gradients and optimizer state alone, but its memory limit is ",
                    format_with_commas(limit), " bytes; use more stages or replicas, or raise --memory-limit");
+    const std::string means = list_means(job, state.plan);
     return cat("rank ", worst, " needs ", format_with_commas(least[worst]), " bytes for micro-batches of ",
-               format_with_commas(state.largest_microbatches.front().rows), " tokens, even with all possible ",
-               list_means(job, state.plan), ", but its memory limit is ", format_with_commas(limit), " bytes",
-               describe_longest_sample(job), "; raise --memory-limit or --microbatches");
+               format_with_commas(state.largest_microbatches.front().rows), " tokens",
+               means.empty() ? "" : ", even with all possible " + means, ", but its memory limit is ",
+               format_with_commas(limit), " bytes", describe_longest_sample(job),
+               "; raise --memory-limit or --microbatches");
 }
 
 void limit_steps(const Job& job, PlanState& state) {

@@ -7,6 +7,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/schedule/search.hpp"
+#include "trireme/setup/elastic_layout.hpp"
 #include "trireme/setup/elastic_memory.hpp"
 #include "trireme/setup/memory_limit.hpp"
 #include "trireme/setup/memory_prediction.hpp"
@@ -109,8 +110,7 @@ public:
         state_.largest_microbatches = find_largest_microbatches(job_, state_);
         if (job_.memory_limits.empty()) {
             state_.plan = fit_to_memory_limit(std::move(state_.plan), describe_run());
-        } else if (const std::string lack = explain_lack_for_largest_microbatches(job_, state_);
-                   !lack.empty()) {
+        } else if (const std::string lack = explain_lack(); !lack.empty()) {
             throw ConfigError(lack);
         }
     }
@@ -121,14 +121,26 @@ public:
     void fit_rows() {
         const std::size_t all_rows = max_samples_ * job_.samples.max_length;
         if (fits(all_rows)) return;
-        const data::Sample& longest = *std::ranges::max_element(job_.samples.train, {}, &data::Sample::length);
-        if (!fits_with_any_level(longest.length)) throw_too_long(longest);
-        fits(find_most_rows(longest.length, all_rows, [&](std::size_t rows) { return fits(rows); }));
+        const auto [shortest, longest] =
+            std::ranges::minmax_element(job_.samples.train, {}, &data::Sample::length);
+        const data::Sample& needed = may_lack_memory(job_, first_plan_) ? *shortest : *longest;
+        if (!fits_with_any_level(needed.length)) throw_too_long(needed);
+        fits(find_most_rows(needed.length, all_rows, [&](std::size_t rows) { return fits(rows); }));
         state_.plan.recompute = recompute_;
-        if (may_choose_level(state_.plan)) add_levels(longest.length, all_rows);
+        if (may_choose_level(state_.plan)) add_levels(longest->length, all_rows);
     }
 
 private:
+    // Returns why a rank exceeds its limit. If the plan changes with the lengths of samples, its micro-batches
+    // of training may be as small as a step requires.
+    std::string explain_lack() const {
+        if (!may_lack_memory(job_, first_plan_)) return explain_lack_for_largest_microbatches(job_, state_);
+        PlanState least = state_;
+        if (!job_.samples.train.empty() && state_.max_microbatch_rows == 0)
+            least.largest_microbatches.front() = make_full_microbatch(1, 1);
+        return explain_lack_for_largest_microbatches(job_, least);
+    }
+
     PlannedRun describe_run() const {
         return {.config = config_,
                 .model = job_.model,

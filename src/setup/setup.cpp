@@ -8,6 +8,7 @@
 #include "trireme/base/numbers.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/device/clock.hpp"
+#include "trireme/setup/elastic_layout.hpp"
 #include "trireme/setup/elastic_memory.hpp"
 #include "trireme/setup/ghosts.hpp"
 #include "trireme/setup/memory_limit.hpp"
@@ -152,10 +153,11 @@ Setup set_up_model_and_data(const config::RunConfig& config, int ranks, const st
 }
 
 // Returns the hashes of the micro-batches of the first steps. Ranks compare these hashes at the start, because
-// records of steps carry only the hashes of later steps. Empty for an evaluation.
+// records of steps carry only the hashes of later steps. Empty for an evaluation, and if the plan may change
+// before the first step.
 std::string hash_first_steps(const Setup& setup) {
     const Job& job = setup.job;
-    if (job.steps == 0) return "";
+    if (job.steps == 0 || follows_lengths(job, setup.current.plan)) return "";
     StepPlanner planner(job, setup.current);
     std::string hashes;
     for (std::size_t s = 0; s < count_steps_to_compare(setup.current.plan); ++s)

@@ -211,7 +211,9 @@ std::vector<policy::TeamOptions> StepFitter::list_options(
 }
 
 const StepFit& StepFitter::fit(const std::vector<plan::MicrobatchShape>& microbatches) {
-    if (microbatches == known_step_) return known_fit_;
+    constexpr std::size_t max_known_fits = 64;
+    if (const auto known = known_fits_.find(microbatches); known != known_fits_.end()) return known->second;
+    if (known_fits_.size() == max_known_fits) known_fits_.clear();
     const std::vector<std::vector<std::size_t>> needs = bytes_.predict_bytes(microbatches);
     std::vector<std::size_t> teams;  // with a rank that exceeds its limit
     // The rank that needs the most bytes compared with its limit.
@@ -276,8 +278,7 @@ const StepFit& StepFitter::fit(const std::vector<plan::MicrobatchShape>& microba
         fit.recomputed_bytes = need - std::min(need, fitted[fullest_team][fullest_rank]);
         fit.predicted_bytes = fitted[fullest_team][fullest_rank] - fit.offloaded_bytes;
     }
-    known_step_ = microbatches;
-    return known_fit_ = std::move(fit);
+    return known_fits_[microbatches] = std::move(fit);
 }
 
 }  // namespace trireme::setup

@@ -6,6 +6,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/device/clock.hpp"
+#include "trireme/setup/elastic_layout.hpp"
 #include "trireme/setup/elastic_memory.hpp"
 #include "trireme/setup/machine.hpp"
 #include "trireme/setup/model_work.hpp"
@@ -176,7 +177,7 @@ struct StepPlanner::Memory {
           fitter(priced, costs, bytes, job.memory_limits, list_means(job, current.plan)) {}
 
     static FitMeans list_means(const Job& job, const plan::Plan& plan) {
-        FitMeans means{.may_recompute = may_recompute(job.config.policy)};
+        FitMeans means{.may_recompute = may_use(job.config.policy, config::ElasticMeans::recompute)};
         if (!explain_no_offload(job, plan).empty()) return means;
         for (std::size_t rank = 0; rank < job.memory_limits.size(); ++rank)
             means.offload_seconds_per_byte.push_back(1 / find_host_link(job, static_cast<int>(rank)).bandwidth);
@@ -256,12 +257,12 @@ std::vector<stage::BatchShape> StepPlanner::list_shapes(std::size_t step) {
     return shapes;
 }
 
-void check_coming_steps(const Job& job, const PlanState& current) {
+std::string explain_lack_of_microbatches(const Job& job, const PlanState& current) {
     const std::size_t max_rows = current.max_microbatch_rows;
-    if (max_rows == 0) return;
+    if (max_rows == 0) return "";
     const auto microbatches = static_cast<std::size_t>(current.plan.microbatches());
     const std::size_t batch = job.config.run.batch;
-    if (max_rows / job.samples.max_length * microbatches >= batch) return;  // enough for the longest samples
+    if (max_rows / job.samples.max_length * microbatches >= batch) return "";  // enough for the longest samples
     const data::Sampler sampler(job.samples.train.size(), job.config.run.seed, job.config.data.order);
     for (std::size_t step = job.completed_steps; step < job.steps; ++step) {
         std::vector<std::size_t> lengths;
@@ -270,11 +271,17 @@ void check_coming_steps(const Job& job, const PlanState& current) {
         const std::size_t needed = policy::count_fewest_microbatches(
             std::move(lengths), {.is_packed = is_packed(job.config.schedule.length), .max_rows = max_rows});
         if (needed <= microbatches) continue;
-        throw ConfigError(cat("step ", step + 1, " needs ", needed,
-                              " micro-batches, because --memory-limit allows only ",
-                              format_with_commas(max_rows), " tokens per micro-batch, but the plan has ",
-                              microbatches, "; raise --microbatches"));
+        return cat("step ", step + 1, " needs ", needed, " micro-batches, because --memory-limit allows only ",
+                   format_with_commas(max_rows), " tokens per micro-batch, but the plan has ", microbatches,
+                   "; raise --microbatches");
     }
+    return "";
+}
+
+void check_coming_steps(const Job& job, const PlanState& current) {
+    if (may_lack_memory(job, current.plan)) return;
+    const std::string lack = explain_lack_of_microbatches(job, current);
+    if (!lack.empty()) throw ConfigError(lack);
 }
 
 }  // namespace trireme::setup

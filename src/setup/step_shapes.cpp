@@ -9,6 +9,15 @@ std::size_t count_targets(const Job& job, const std::vector<plan::SampleVisit>& 
     return rows;
 }
 
+std::vector<std::uint32_t> list_sample_lengths(const Job& job, std::size_t step) {
+    const std::size_t batch = job.config.run.batch;
+    const data::Sampler sampler(job.samples.train.size(), job.config.run.seed, job.config.data.order);
+    std::vector<std::uint32_t> lengths;
+    for (const plan::SampleVisit& visit : sampler.list_visits(step * batch, batch))
+        lengths.push_back(static_cast<std::uint32_t>(job.samples.train[visit.sample].length));
+    return lengths;
+}
+
 stage::BatchShape make_batch_shape(const Job& job, const plan::Microbatch& microbatch) {
     stage::BatchShape shape;
     for (const plan::SampleVisit& visit : microbatch.samples) {

@@ -20,6 +20,8 @@ std::string draw_rows() {
     return rows;
 }
 
+const std::string both = "--elastic-means recompute,offload ";
+
 class ElasticLength : public EqualLosses {
 protected:
     static constexpr int all_steps = 60;
@@ -82,21 +84,21 @@ TEST_F(ElasticLength, GivesTheLossesOfOneRankWithReferenceKernels) {
     expect_equal_losses_within_limits(
         "--dtype f64 --device reference",
         alternate_libraries(
-            {{"--memory-limit 2450000 --pipe 2 --microbatches 8 --schedule gpipe", 2},
+            {{both + "--memory-limit 2450000 --pipe 2 --microbatches 8 --schedule gpipe", 2},
              {"--memory-limit 2450000 --pipe 2 --microbatches 8 --schedule gpipe --elastic-means recompute", 2},
-             {"--memory-limit 1620000 --pipe 2 --microbatches 8 --schedule 1f1b", 2},
+             {both + "--memory-limit 1620000 --pipe 2 --microbatches 8 --schedule 1f1b", 2},
              {"--memory-limit 4350000 --pipe 2 --microbatches 8 --schedule zb-h1", 2},
-             {"--memory-limit 1500000 --pipe 2 --microbatches 8 --schedule gpipe --length balanced", 2},
-             {"--memory-limit 1900000 --pipe 2 --tensor 2 --microbatches 8 --schedule gpipe", 4},
-             {"--memory-limit 1780000 --layout uneven.json --microbatches 8 --schedule 1f1b", 3},
-             {"--memory-limit 1400000 --pipe 4 --data 2 --microbatches 4 --schedule gpipe", 8}}),
+             {both + "--memory-limit 1500000 --pipe 2 --microbatches 8 --schedule gpipe --length balanced", 2},
+             {both + "--memory-limit 1900000 --pipe 2 --tensor 2 --microbatches 8 --schedule gpipe", 4},
+             {both + "--memory-limit 1780000 --layout uneven.json --microbatches 8 --schedule 1f1b", 3},
+             {both + "--memory-limit 1400000 --pipe 4 --data 2 --microbatches 4 --schedule gpipe", 8}}),
         1e-10);
 }
 
 TEST_F(ElasticLength, GivesTheLossesOfOneRankWithFastKernels) {
     expect_equal_losses_within_limits(
         "--dtype f32 --device cpu",
-        alternate_libraries({{"--memory-limit 1230000 --pipe 2 --microbatches 8 --schedule gpipe", 2},
+        alternate_libraries({{both + "--memory-limit 1230000 --pipe 2 --microbatches 8 --schedule gpipe", 2},
                              {"--memory-limit 2180000 --pipe 2 --microbatches 8 --schedule zb-h1", 2}}),
         1e-5);
 }

@@ -72,7 +72,8 @@ TEST_F(OffloadedState, GivesTheLossesOfOneRank) {
          {offload + "--memory-limit 1830000 --pipe 2 --microbatches 4 --schedule 1f1b", 2},
          {offload + "--memory-limit 2050000 --layout uneven.json --microbatches 4 --schedule 1f1b", 3},
          {offload + "--memory-limit 2000000 --pipe 2 --tensor 2 --microbatches 4 --schedule gpipe", 4},
-         {"--memory-limit 1700000 --pipe 2 --microbatches 4 --schedule gpipe", 2}},
+         {"--elastic-means recompute,offload --memory-limit 1700000 --pipe 2 --microbatches 4 --schedule gpipe",
+          2}},
         1e-10);
 }
 

@@ -28,11 +28,6 @@ namespace {
 
 using messages::programs;
 
-constexpr const char* gpt2_tied = "--model gpt2-tiny --tied on --width 16 --heads 4";
-constexpr const char* gpt2_untied = "--model gpt2-tiny --tied off --width 16 --heads 4";
-constexpr const char* llama_untied =
-    "--model llama-tiny --tied off --width 16 --heads 4 --groups 2 --mlp-width 20";
-
 struct InFlight {
     const char* name;
     const char* model;

@@ -10,6 +10,12 @@
 
 namespace trireme::equivalence {
 
+// Options of small models.
+inline constexpr const char* gpt2_tied = "--model gpt2-tiny --tied on --width 16 --heads 4";
+inline constexpr const char* gpt2_untied = "--model gpt2-tiny --tied off --width 16 --heads 4";
+inline constexpr const char* llama_untied =
+    "--model llama-tiny --tied off --width 16 --heads 4 --groups 2 --mlp-width 20";
+
 inline constexpr const char* in_double = " --dtype f64 --device reference";
 inline constexpr const char* in_single = " --dtype f32 --device cpu";
 

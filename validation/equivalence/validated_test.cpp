@@ -25,11 +25,6 @@ struct SpeculativeRun {
 
 void PrintTo(const SpeculativeRun& trial, std::ostream* out) { *out << trial.name; }  // for GoogleTest
 
-constexpr const char* gpt2_tied = "--model gpt2-tiny --tied on --width 16 --heads 4";
-constexpr const char* gpt2_untied = "--model gpt2-tiny --tied off --width 16 --heads 4";
-constexpr const char* llama_untied =
-    "--model llama-tiny --tied off --width 16 --heads 4 --groups 2 --mlp-width 20";
-
 constexpr std::array speculative_runs{
     SpeculativeRun{"ZbH1TwoStages", gpt2_tied, "--schedule zb-h1 --pipe 2 --microbatches 3 --length pack", 2},
     SpeculativeRun{"ZbH1FourStages", gpt2_untied, "--schedule zb-h1 --pipe 4 --microbatches 5", 4},

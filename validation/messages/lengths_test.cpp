@@ -66,8 +66,8 @@ TEST_F(Lengths, NeedAMemoryLimitThatEveryStepCanKeep) {
 
 TEST_F(Lengths, NeedStateToOffload) {
     expect_refusal(small_model("--elastic-means recompute "),
-                   "--elastic-means has no effect without steps that are fitted into memory; set --elastic "
-                   "length or drop --elastic-means");
+                   "--elastic-means has no effect without steps that follow the lengths of samples; set "
+                   "--elastic length or drop --elastic-means");
     expect_refusal(small_model("--elastic length --memory-limit 1GB --elastic-means offload --optimizer sgd "
                                "--momentum 0 --pipe 2 --microbatches 6 "),
                    "--elastic-means offload has nothing to work with, because the optimizer keeps no state");

@@ -1,4 +1,4 @@
-// Predicts how long a change of plan takes, from the durations of earlier changes.
+// Predictions of the durations of changes of plan, from the durations of earlier changes.
 #pragma once
 
 #include <algorithm>
@@ -39,6 +39,21 @@ private:
     double mean_bytes_ = 0, mean_seconds_ = 0;
     double square_deviation_sum_ = 0;   // sum of (bytes - mean_bytes_)^2
     double deviation_product_sum_ = 0;  // sum of (bytes - mean_bytes_) * (seconds - mean_seconds_)
+};
+
+// Corrects predicted durations of changes by the ratio between measured and predicted durations.
+class ChangeCorrection {
+public:
+    void add(double predicted_seconds, double measured_seconds) {
+        predicted_sum_ += predicted_seconds;
+        measured_sum_ += measured_seconds;
+    }
+    double correct(double predicted_seconds) const {
+        return predicted_sum_ > 0 ? predicted_seconds * measured_sum_ / predicted_sum_ : predicted_seconds;
+    }
+
+private:
+    double predicted_sum_ = 0, measured_sum_ = 0;
 };
 
 }  // namespace trireme::adapt

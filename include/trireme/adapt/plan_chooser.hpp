@@ -1,7 +1,10 @@
 // Chooses the changes of plan of a run. With --decisions it replays recorded decisions; otherwise it decides
-// from the observed steps, for --straggler. All ranks make equal choices.
+// from the observed steps, for --straggler, or from the lengths of coming steps, for --elastic length. All
+// ranks make equal choices.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,12 +20,19 @@
 
 namespace trireme::adapt {
 
+class LengthChooser;
+
 // A change of plan that was checked against the model, the ranks and the memory limit.
 struct Choice {
     plan::Decision decision;
     PlanTransition transition;
     bool is_recorded = false;  // true if the decision comes from --decisions
+    double link_seconds = 0;   // seconds of the change, predicted from links; set if the layout follows lengths
 };
+
+// Throws ConfigError if --elastic length may change the layout, and no layout can execute a step of the longest
+// samples. `nodes` has one entry per rank.
+void check_longest_samples(const setup::Setup& setup, const std::vector<int>& nodes);
 
 // Returns the number of steps after which the policy decides next: the smallest such number above `first`, but
 // at most `steps`. Returns `steps` if the policy is off.
@@ -39,14 +49,13 @@ public:
     // its node. `recorded` has the decisions of --decisions that remain when the run starts or resumes.
     PlanChooser(const setup::Job& job, const setup::PlanState& current, setup::PlanOrigin origin,
                 const std::vector<int>& nodes, std::vector<plan::Decision> recorded);
+    ~PlanChooser();
 
     // Sets the measured links. Before this call, messages are assumed to take no time.
     void set_links(const layout::RankLinks& links);
 
     // Calls Observer::add().
-    std::vector<policy::SlownessChange> observe(records::StepOutcome& outcome) {
-        return observer_.add(outcome);
-    }
+    std::vector<policy::SlownessChange> observe(records::StepOutcome& outcome);
 
     // Returns the observation after `step` steps.
     plan::Observation make_observation(std::size_t step) const { return observer_.make_observation(step); }
@@ -57,11 +66,16 @@ public:
     // True if the policy decides after `step` steps. At such a step, ranks may also change the channels that
     // they prune.
     bool is_policy_step(std::size_t step) const;
-    // True if the plan may change after `step` steps: the policy decides, or a recorded decision has this step.
+    // True if the plan may change after `step` steps, by a policy, a recorded decision or look_ahead().
     bool may_change_plan(std::size_t step) const;
-    // Called after a change of plan. Adds the plan hashes, bytes and seconds of `change` to `decision`, and
+    // Decides, from lengths, about the plan after `step` steps. Called before the last of these steps, so that
+    // ranks compare their decisions with the records of this step. Returns the number of the next plan, which
+    // is not 0, or 0 if the plan stays. The number is 1 if the decision is recorded.
+    std::uint64_t look_ahead(std::size_t step);
+    bool looks_ahead() const { return length_chooser_ != nullptr; }  // the layout follows lengths
+    // Called after a change of plan. Adds the plan hashes, bytes and seconds of `change` to the decision, and
     // begins a new observation.
-    void note_change(plan::Decision& decision, const records::PlanChange& change);
+    void note_change(Choice& choice, const records::PlanChange& change);
 
     // Returns the number of steps after which the plan may change next: the smallest such number above `first`.
     // Returns the number of steps of the run if the plan cannot change any more.
@@ -70,6 +84,8 @@ public:
     // Stores the reason why a better plan is not used. take_refusal() does not repeat its last reason until the
     // plan has changed, or until the policy has kept the plan without a refusal.
     void note_refusal(const std::string& why) { unreported_refusal_ = why; }
+    // Called if memory does not suffice for a choice. Later decisions from lengths do not choose its layout.
+    void reject(const Choice& choice, const std::string& why);
     std::string take_refusal();  // returns the reason to report and clears it; empty if there is none
 
     const setup::PlanOrigin& origin() const { return origin_; }
@@ -87,13 +103,23 @@ private:
         bool is_judged = false;            // true if the comparison was made after the last change
     };
 
+    // The last decision from lengths.
+    struct LookAhead {
+        std::size_t step = 0;  // the plan changes after these steps
+        std::uint64_t next_plan = 0;
+        std::optional<Choice> choice = {};
+    };
+
     bool has_recorded_decision(std::size_t step) const;
+    std::optional<Choice> take_look_ahead(std::size_t step);
+    std::optional<Choice> choose_by_lengths(std::size_t step);
     void report_idle_policy(const plan::Observation& observed);
     std::optional<plan::Decision> decide(const plan::Observation& observed);
     std::optional<plan::Decision> decide_layout(const plan::Observation& observed);
     std::optional<plan::Decision> decide_new_sharing(const plan::Observation& observed);
     std::optional<plan::Decision> end_useless_migration(const plan::Observation& observed);
     double predict_seconds(const PlanTransition& transition) const;
+    double predict_from_links(const PlanTransition& transition) const;
     Choice make_choice(plan::Decision decision, PlanTransition transition, const plan::Observation& observed);
     void make_rules(const layout::Link& team_link);
     void prepare_trial(std::size_t step, const plan::Observation& observed, const PlanTransition& transition);
@@ -107,6 +133,9 @@ private:
     policy::UnevenRules uneven_rules_;
     Observer observer_;
     ChangeEstimate estimate_;
+    std::unique_ptr<LengthChooser> length_chooser_;  // null if the layout does not follow lengths
+    std::optional<LookAhead> look_ahead_;
+    ChangeCorrection correction_;          // of predict_from_links(), for changes with the lengths
     layout::Link link_;                    // link over which state moves
     std::optional<MigrationTrial> trial_;  // trial of the current plan's migrations
     // The trial that replaces trial_ if the last result of choose() is carried out.

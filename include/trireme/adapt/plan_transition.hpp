@@ -30,9 +30,6 @@ struct PlanTransition {
     // Returns the larger of two peaks of a rank, in bytes: during the change, with message buffers, and under
     // the new plan.
     std::size_t predict_max_bytes(const setup::Job& job, int rank) const;
-    // Returns the seconds in which state that may be offloaded leaves the old buffers of steps and enters the
-    // new ones; 0 if there is none.
-    double predict_offload_seconds(const setup::Job& job) const;
     // Returns the bytes of memory that the ranks of a node share during the change; 0 without `--move twins`.
     // `node` is the lowest rank on the node.
     std::size_t predict_node_bytes(const setup::Job& job, int node) const;
@@ -51,6 +48,15 @@ PlanTransition plan_transition(const setup::Job& job, const setup::PlanState& fr
 std::optional<PlanTransition> try_plan_transition(const setup::Job& job, const setup::PlanState& from,
                                                   const std::vector<int>& nodes, const plan::Decision& decision,
                                                   std::string& why);
+
+// Returns only PlanTransition::to, and does not check the change from `from` to this plan. If the plan itself
+// is impossible, writes the reason to `why` and returns nullopt.
+std::optional<setup::PlanState> try_make_state(const setup::Job& job, const setup::PlanState& from, int ranks,
+                                               const plan::Decision& decision, std::string& why);
+
+// Returns the seconds in which state that may be offloaded leaves the buffers of steps of the plan `from` and
+// enters those of the plan `to`; 0 if there is none.
+double predict_offload_seconds(const setup::Job& job, const setup::PlanState& from, const setup::PlanState& to);
 
 // True if the plans have equal layouts, schedules and numbers of micro-batches. Such plans differ only in
 // skipped and offloaded work. Each rank holds the same tensors under both plans, so no state has to move.

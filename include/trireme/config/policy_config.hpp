@@ -2,6 +2,7 @@
 // state move.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -61,20 +62,24 @@ struct ResizeConfig {
     bool decays_skipped_weights = true;  // weight decay also applies to the weights of skipped channels
 };
 
-// The part of a plan that may differ between steps, besides the micro-batches:
-//   off      nothing
-//   length   the memory of a step, which is chosen such that every step fits into the memory limit
+// The property of steps that the plan follows:
+//   off      none
+//   length   the lengths of the samples: every step fits into the memory limit, and the layout changes where
+//            this saves time
 enum class Elastic : std::uint8_t { off, length };
 
-// Means by which a step is fitted into memory.
+// Means by which the plan follows the lengths of samples.
+//   layout      the layout changes between steps: the number of stages, their layers and their replicas
 //   recompute   micro-batches recompute activations
 //   offload     optimizer state leaves the memory of the device during the step
-enum class ElasticMeans : std::uint8_t { recompute, offload };
+enum class ElasticMeans : std::uint8_t { layout, recompute, offload };
 
 struct PolicyConfig {
     Elastic elastic = Elastic::off;
     std::vector<ElasticMeans> elastic_means = {};  // empty: all means that the run supports
-    std::string decisions;                         // path of a file of recorded decisions; may be empty
+    // Number of coming steps that a decision about lengths weighs; 0: the layout does not follow the lengths.
+    std::size_t look_ahead = 64;
+    std::string decisions;  // path of a file of recorded decisions; may be empty
     MoveMethod move = MoveMethod::stop;
     StragglerPolicy straggler = StragglerPolicy::off;
     ResizeConfig resize = {};
@@ -93,14 +98,28 @@ inline bool may_migrate(const PolicyConfig& policy) {
            (policy.straggler == StragglerPolicy::uneven && policy.bridge > 0);
 }
 
+// True if the plan may use a means to follow the lengths of samples.
+inline bool may_use(const PolicyConfig& policy, ElasticMeans means) {
+    const std::vector<ElasticMeans>& all = policy.elastic_means;
+    return policy.elastic == Elastic::length &&
+           (all.empty() || std::find(all.begin(), all.end(), means) != all.end());
+}
+
+// True if the layout may follow the lengths of samples, as far as the options say.
+inline bool may_follow_lengths(const PolicyConfig& policy) {
+    return may_use(policy, ElasticMeans::layout) && policy.look_ahead > 0 &&
+           policy.straggler == StragglerPolicy::off && policy.decisions.empty();
+}
+
 // True if parameters may move to other ranks during a run.
 inline bool may_change_layout(const PolicyConfig& policy) {
-    return policy.straggler == StragglerPolicy::uneven || !policy.decisions.empty();
+    return policy.straggler == StragglerPolicy::uneven || !policy.decisions.empty() ||
+           may_follow_lengths(policy);
 }
 
 // True if the policy needs measurements of the links between ranks.
 inline bool needs_links(const PolicyConfig& policy) {
-    return may_migrate(policy) || policy.straggler == StragglerPolicy::uneven;
+    return may_migrate(policy) || policy.straggler == StragglerPolicy::uneven || may_follow_lengths(policy);
 }
 
 }  // namespace trireme::config

@@ -44,8 +44,7 @@ public:
     // Initializes the parameters and, if the run resumes, the optimizer state. Communicates nothing.
     void fill(const InitialValues& values);
 
-    // Returns views of the parameters and the optimizer state that this rank holds; empty on an idle rank.
-    // Called between segments.
+    // Returns views of the rank's parameters and optimizer state, between segments; empty on an idle rank.
     std::vector<checkpoint::StateView> list_state_views() const;
     std::size_t update_count() const;  // number of updates done; 0 on an idle rank
     // Returns the state from which this rank chooses the channels to prune; empty if it may not prune channels.
@@ -57,16 +56,17 @@ public:
     void prepare_offload(const std::filesystem::path& folder = {});
 
     // Collective over all ranks. Begins the segment of steps `first` (from 0) to `end` - 1. No micro-batch is
-    // in flight before or after a segment.
-    void begin_segment(std::size_t first, std::size_t end);
+    // in flight before or after a segment. `next_plan` is the number of the plan that replaces the current one
+    // after the segment; 0 if none is known. Ranks compare it with the records of the last step.
+    void begin_segment(std::size_t first, std::size_t end, std::uint64_t next_plan = 0);
     // Collective over all ranks. Executes the next step, and returns the outcomes of all steps that this call
     // settles, in order. A step is settled when the records of all ranks have arrived. With a synchronous
     // schedule, each call settles the step that it executes. If steps overlap, a call settles an earlier step
     // or none, but the call for the last step of a segment settles all remaining steps.
     std::vector<records::StepOutcome> step();
 
-    // Called on all ranks after the same step. Ends the segment after the steps that have begun. Returns the
-    // new `end` of the segment: the last step + 1.
+    // Called on all ranks after the same step. Ends the segment after the steps that have begun. Returns its
+    // new end: the last step + 1.
     std::size_t end_segment_early();
     // Collective over all ranks. Ends the segment early, executes the steps that have begun, and discards their
     // outcomes.
@@ -138,8 +138,8 @@ private:
     // The current segment. `executed_steps_` and `settled_steps_` count its steps.
     std::size_t segment_begin_ = 0;  // first step of the segment, counted from 0 in the run
     std::size_t segment_end_ = 0;    // last step + 1
-    // Steps that were added to model_ and are not settled.
-    std::deque<std::unique_ptr<StepInFlight>> unsettled_steps_;
+    std::uint64_t next_plan_ = 0;    // see begin_segment()
+    std::deque<std::unique_ptr<StepInFlight>> unsettled_steps_;  // steps that were added to model_
     std::unique_ptr<StepInFlight> next_step_;  // prepared, but not added to model_; may be null
     int executed_steps_ = 0;
     int settled_steps_ = 0;

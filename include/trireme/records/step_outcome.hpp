@@ -94,7 +94,7 @@ struct RecordFields {
         peak_bytes,     // peak memory since the start
         joules,         // energy of the device; NaN if not measured
         stop,           // a StopReason
-        coming_step,    // PlannedStep::hash of step StepOutcome::coming_step
+        coming_step,    // PlannedStep::hash of step StepOutcome::coming_step, or its plan if it changes
         count,          // number of the fields above
         // Runs on GPUs append these fields: the state of the rank's GPU, NaN if not reported.
         watts = count,

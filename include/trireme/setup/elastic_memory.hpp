@@ -24,7 +24,6 @@ std::vector<std::size_t> find_memory_limits(const config::RunConfig& config,
 // Throws ConfigError if --elastic length is set, but model or schedule does not support it.
 void check_elastic(const config::RunConfig& config, const model::ModelConfig& model, const plan::Plan& plan);
 
-bool may_recompute(const config::PolicyConfig& policy);
 // Returns why optimizer state is not offloaded in steps of `plan`; an empty text if it may be offloaded. Throws
 // ConfigError if --elastic-means demands offload, and it is not possible.
 std::string explain_no_offload(const Job& job, const plan::Plan& plan);

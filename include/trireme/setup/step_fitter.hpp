@@ -2,6 +2,7 @@
 // optimizer state is offloaded.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -39,8 +40,8 @@ public:
     StepFitter(const PricedPlan& priced, StepCostPredictor& costs, StepBytes& bytes,
                const std::vector<std::size_t>& limits, FitMeans means = {});
 
-    // Fits a step. `microbatches` has one entry per micro-batch. Throws ConfigError if a rank exceeds its limit
-    // with all means.
+    // Fits a step. `microbatches` has one entry per micro-batch. The reference is valid until the next call.
+    // Throws ConfigError if a rank exceeds its limit with all means.
     const StepFit& fit(const std::vector<plan::MicrobatchShape>& microbatches);
 
 private:
@@ -59,8 +60,7 @@ private:
     const std::vector<std::size_t>& limits_;
     FitMeans means_;
     schedule::StepClock clock_;
-    std::vector<plan::MicrobatchShape> known_step_;  // the last step that was fitted
-    StepFit known_fit_;
+    std::map<std::vector<plan::MicrobatchShape>, StepFit> known_fits_;  // of recent steps, by their shapes
 };
 
 }  // namespace trireme::setup

@@ -64,8 +64,10 @@ private:
     std::unique_ptr<Memory> memory_;  // null without --elastic length
 };
 
-// Throws ConfigError if --length forms micro-batches by time, and one of the remaining steps needs more
-// micro-batches than the plan has.
+// Returns why the plan cannot execute one of the remaining steps: --length forms micro-batches by time, and the
+// step needs more of them than the plan has. Returns an empty text if the plan can execute all steps.
+std::string explain_lack_of_microbatches(const Job& job, const PlanState& current);
+// Throws ConfigError for this reason, unless another plan may replace the plan before the step.
 void check_coming_steps(const Job& job, const PlanState& current);
 
 }  // namespace trireme::setup

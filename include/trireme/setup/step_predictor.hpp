@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "trireme/setup/setup.hpp"
 #include "trireme/setup/step_fitter.hpp"
@@ -20,11 +21,15 @@ public:
 
     // Returns the predicted seconds of a step, which is numbered from 0.
     double predict_seconds(std::size_t step);
+    // Same as predict_seconds(), but returns nothing if the step does not fit into memory.
+    std::optional<double> try_predict_seconds(std::size_t step);
     // Returns the predicted memory of a step. Without --elastic length, predicted_bytes is that of the rank
     // that needs the most, and deficit_bytes and recomputed_bytes are not set.
     StepFit predict_memory(std::size_t step);
 
 private:
+    double predict_independent_step(std::size_t step);
+
     struct State;
     std::unique_ptr<State> state_;
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "trireme/plan/microbatch.hpp"
@@ -14,6 +15,9 @@ namespace trireme::setup {
 // Returns the number of targets (terms of the loss) of `visits`, which are visits to training samples. If the
 // job has no corpus, every row of a sample has a target.
 std::size_t count_targets(const Job& job, const std::vector<plan::SampleVisit>& visits);
+
+// Returns the lengths of the samples of a training step (from 0), in tokens.
+std::vector<std::uint32_t> list_sample_lengths(const Job& job, std::size_t step);
 
 // Returns the shape of `microbatch`, a micro-batch of training samples.
 stage::BatchShape make_batch_shape(const Job& job, const plan::Microbatch& microbatch);

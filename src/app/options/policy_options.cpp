@@ -25,8 +25,9 @@ Option make_move_option(config::PolicyConfig& policy) {
          {"twins", config::MoveMethod::twins,
           "everything between two steps, through staging copies in memory that the ranks of a node share"},
          {"restart", config::MoveMethod::restart, "everything through a checkpoint"}});
-    return make_conditional(std::move(option), [&policy] { return may_change_layout(policy); },
-                            {"plan changes that move parameters", "--straggler uneven or --decisions FILE,"});
+    return make_conditional(
+        std::move(option), [&policy] { return may_change_layout(policy); },
+        {"plan changes that move parameters", "--straggler uneven, --elastic length or --decisions FILE,"});
 }
 
 // Returns the options that control when and how --straggler decides; --decisions is not one of them.
@@ -41,12 +42,20 @@ std::vector<Option> make_decision_options(config::PolicyConfig& policy) {
                                              policy.look_every, 1),
                          [&policy] { return policy.straggler != config::StragglerPolicy::off; },
                          {"a policy for slow ranks", "--straggler resize, migrate, semi or uneven,"}),
+        make_conditional(make_integer_option({"look-ahead", "STEPS",
+                                              "coming steps whose lengths a decision about the layout weighs"},
+                                             policy.look_ahead, 1),
+                         [&policy] { return may_follow_lengths(policy); },
+                         {"layouts that follow the lengths of samples", "--elastic length"}),
         make_conditional(
             make_integer_option(
                 {"horizon", "STEPS",
                  "steps within which a change of plan must repay its cost; 0: all remaining steps"},
                 policy.horizon),
-            is_uneven, {"a policy that re-shards the model", "--straggler uneven"})};
+            [&policy] {
+                return policy.straggler == config::StragglerPolicy::uneven || may_follow_lengths(policy);
+            },
+            {"a policy that re-shards the model", "--straggler uneven or --elastic length,"})};
 }
 
 std::vector<Option> make_straggler_options(config::PolicyConfig& policy) {

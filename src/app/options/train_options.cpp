@@ -190,16 +190,19 @@ OptionGroup make_flexible_options(config::ScheduleConfig& schedule, config::Layo
             make_choice_option({"elastic", "", "what may differ between steps"}, policy.elastic,
                                {{"off", config::Elastic::off, "nothing but the micro-batches"},
                                 {"length", config::Elastic::length,
-                                 "recomputation and offload: just enough for each step to fit into memory"}}),
+                                 "the layout, recomputation and offload: they follow the lengths of samples, "
+                                 "and each step fits into memory"}}),
             make_conditional(
                 make_list_option(
-                    {"elastic-means", "", "means that fit steps into memory; all if unset"},
+                    {"elastic-means", "", "means by which steps follow the lengths; all if unset"},
                     policy.elastic_means,
-                    {{"recompute", config::ElasticMeans::recompute, "micro-batches recompute activations"},
+                    {{"layout", config::ElasticMeans::layout,
+                      "the number of stages, their layers and their replicas change between steps"},
+                     {"recompute", config::ElasticMeans::recompute, "micro-batches recompute activations"},
                      {"offload", config::ElasticMeans::offload,
                       "optimizer state leaves the memory during the step"}}),
                 [&policy] { return policy.elastic != config::Elastic::off; },
-                {"steps that are fitted into memory", "--elastic length"}),
+                {"steps that follow the lengths of samples", "--elastic length"}),
             make_size_option({"memory-limit", "",
                               "memory limit per rank; plans beyond it are refused, and --schedule auto and "
                               "--partition measured and pipedream stay below it; 0: no limit, but with "

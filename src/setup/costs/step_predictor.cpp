@@ -1,7 +1,9 @@
 #include "trireme/setup/step_predictor.hpp"
 
 #include <algorithm>
+#include <map>
 
+#include "trireme/base/error.hpp"
 #include "trireme/setup/machine.hpp"
 #include "trireme/setup/model_work.hpp"
 #include "trireme/setup/stage_work.hpp"
@@ -36,6 +38,8 @@ struct StepPredictor::State {
     PricedPlan priced;
     StepCostPredictor costs;
     StepBytes bytes;
+    // The seconds of recent steps by their shapes, if steps do not overlap.
+    std::map<std::vector<plan::MicrobatchShape>, double> known_seconds = {};
 };
 
 StepPredictor::StepPredictor(const Job& job, const PlanState& current, int ranks, double flops)
@@ -45,8 +49,8 @@ StepPredictor::~StepPredictor() = default;
 // The time of a step depends on its neighbours only if steps overlap.
 double StepPredictor::predict_seconds(std::size_t step) {
     const plan::ProvedPrograms& training = state_->current.plan.training;
-    const auto neighbours =
-        training.are_steps_independent() ? std::size_t{0} : static_cast<std::size_t>(training.look_ahead) + 1;
+    if (training.are_steps_independent()) return predict_independent_step(step);
+    const std::size_t neighbours = static_cast<std::size_t>(training.look_ahead) + 1;
     const std::size_t first = step - std::min(step, neighbours);
     const std::size_t last = std::min(step + neighbours, std::max(step + 1, state_->steps) - 1);
     std::vector<schedule::StepCosts> costs;
@@ -55,6 +59,28 @@ double StepPredictor::predict_seconds(std::size_t step) {
             state_->costs.predict(state_->count_shapes(each), state_->planner.plan_step(each).fit.levels));
     return predict_steps(training.phases(), training.shape, costs)[step - first] +
            state_->planner.plan_step(step).fit.offload_seconds;
+}
+
+double StepPredictor::predict_independent_step(std::size_t step) {
+    constexpr std::size_t max_known_steps = 64;
+    const std::vector<plan::MicrobatchShape> shapes = state_->count_shapes(step);
+    if (const auto known = state_->known_seconds.find(shapes); known != state_->known_seconds.end())
+        return known->second;
+    if (state_->known_seconds.size() == max_known_steps) state_->known_seconds.clear();
+    const plan::ProvedPrograms& training = state_->current.plan.training;
+    const StepFit& fit = state_->planner.plan_step(step).fit;
+    const double seconds =
+        predict_steps(training.phases(), training.shape, {state_->costs.predict(shapes, fit.levels)}).front() +
+        fit.offload_seconds;
+    return state_->known_seconds[shapes] = seconds;
+}
+
+std::optional<double> StepPredictor::try_predict_seconds(std::size_t step) {
+    try {
+        return predict_seconds(step);
+    } catch (const ConfigError&) {
+        return std::nullopt;
+    }
 }
 
 StepFit StepPredictor::predict_memory(std::size_t step) {

@@ -84,6 +84,7 @@ ForecastInputs make_inputs_with_corpus(config::RunConfig run, const std::string&
                                        const std::optional<setup::SimulatedDevices>& devices, int ranks,
                                        std::size_t steps) {
     run.run.steps = steps;
+    run.policy.look_ahead = 0;  // all steps have the plan of the options
     if (devices && setup::is_elastic(run)) {
         for (int rank = 0; rank < ranks; ++rank)
             run.precision.usable_gpu_memory.push_back(devices->find_device(rank).memory);

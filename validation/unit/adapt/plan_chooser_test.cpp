@@ -54,7 +54,7 @@ protected:
         std::optional<Choice> choice = deciding_->choose(steps_);
         if (!choice) return std::nullopt;
         apply(choice->transition, setup_->current);
-        deciding_->note_change(choice->decision, {});
+        deciding_->note_change(*choice, {});
         return choice->decision;
     }
 

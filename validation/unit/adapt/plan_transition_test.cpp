@@ -152,13 +152,15 @@ TEST_F(TransitionBetweenPlans, PredictsTheTimeForStateThatMayBeOffloaded) {
     config_.layout.memory_limit = std::size_t{1} << 30;
     const auto [job, first, origin, keeps_pruning] = setup::set_up(config_, ranks);
     PlanTransition there = plan_transition(job, first, nodes_, {.step = 3, .layout = two_stages(6)});
-    EXPECT_EQ(there.predict_offload_seconds(job), 0);  // the limit is large enough for all steps
+    EXPECT_EQ(predict_offload_seconds(job, there.from, there.to),
+              0);  // the limit is large enough for all steps
 
     there.to.step_limits.assign(ranks, {.bytes = 1024, .offloadable_bytes = 1});
 
     const std::size_t after =
         setup::predict_rank_memory({job, there.to}, &config_.optimizer, there.to.gradients, 3).parameters;
-    EXPECT_DOUBLE_EQ(there.predict_offload_seconds(job), 2 * 2 * static_cast<double>(after) / 1e9);
+    EXPECT_DOUBLE_EQ(predict_offload_seconds(job, there.from, there.to),
+                     2 * 2 * static_cast<double>(after) / 1e9);
 }
 
 // The old moments stay in memory until the first update under the new plan.

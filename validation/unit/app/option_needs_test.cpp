@@ -14,10 +14,10 @@ std::string train_complaint(const std::string& options) {
 TEST(OptionNeeds, AreReportedWithASettingThatMeetsThem) {
     EXPECT_EQ(train_complaint("--horizon 50"),
               "--horizon has no effect without a policy that re-shards the model; set --straggler uneven or "
-              "drop --horizon");
+              "--elastic length, or drop --horizon");
     EXPECT_EQ(train_complaint("--move overlap"),
-              "--move has no effect without plan changes that move parameters; set --straggler uneven or "
-              "--decisions FILE, or drop --move");
+              "--move has no effect without plan changes that move parameters; set --straggler uneven, "
+              "--elastic length or --decisions FILE, or drop --move");
     EXPECT_EQ(train_complaint("--keep 3"),
               "--keep has no effect without several checkpoints; set --checkpoint-every K or drop --keep");
     EXPECT_EQ(train_complaint("--momentum 0.5"),

@@ -1,0 +1,35 @@
+// Layouts that follow the lengths of samples, with --elastic length.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trireme/plan/stage_work.hpp"
+#include "trireme/setup/setup.hpp"
+
+namespace trireme::setup {
+
+// Returns why the layout of a run that begins with `plan` does not follow the lengths of samples; an empty text
+// if it does. Throws ConfigError if --elastic-means demands this, and it is not possible.
+std::string explain_fixed_layout(const config::RunConfig& config, const plan::Plan& plan);
+// True if the layout of a run that begins with `plan` follows the lengths of samples.
+bool follows_lengths(const Job& job, const plan::Plan& plan);
+// True if `plan` may lack memory for the longest samples, because another plan may replace it before their
+// step.
+bool may_lack_memory(const Job& job, const plan::Plan& plan);
+
+// Predicts the passes of single layers on rank 0, as if the layer were divided evenly among the ranks of a
+// team of the plan.
+class LayerTimes {
+public:
+    LayerTimes(const Job& job, const plan::Plan& plan);
+
+    // Returns, per layer of the model, the seconds of the forward and the backward pass of one micro-batch.
+    std::vector<double> predict_seconds(const plan::MicrobatchShape& shape) const;
+
+private:
+    std::vector<plan::StageWork> work_;  // per layer
+    plan::KernelSeconds kernel_seconds_;
+};
+
+}  // namespace trireme::setup

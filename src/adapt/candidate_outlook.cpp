@@ -1,0 +1,146 @@
+#include "adapt/candidate_outlook.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
+#include "trireme/model/model.hpp"
+#include "trireme/setup/elastic_memory.hpp"
+#include "trireme/setup/planning.hpp"
+#include "trireme/setup/step_planner.hpp"
+#include "trireme/setup/step_predictor.hpp"
+
+namespace trireme::adapt {
+namespace {
+
+constexpr std::size_t max_entries = 128;
+
+// Returns the bytes that a change may move, per layer of the model.
+std::vector<LayerBytes> count_layer_bytes(const setup::Job& job, std::size_t team_ranks) {
+    const auto kinds = static_cast<double>(count_state_values(job.config.optimizer, job.dtype));
+    std::vector<LayerBytes> all;
+    for (const layout::LayerFacts& layer : setup::list_layer_facts(job.model)) {
+        const double parameters = static_cast<double>(layer.parameters) / static_cast<double>(team_ranks);
+        all.push_back(
+            {.values = parameters * static_cast<double>(byte_size(job.dtype)),
+             .moments = parameters * kinds * static_cast<double>(byte_size(accumulator_type(job.dtype)))});
+    }
+    return all;
+}
+
+}  // namespace
+
+struct CandidateOutlook::Entry {
+    policy::Candidate candidate;
+    std::size_t number = 0;
+    std::unique_ptr<setup::StepPredictor> predictor;            // null if the plan is impossible
+    std::map<std::size_t, std::optional<double>> step_seconds;  // of steps ahead
+    double offload_seconds = 0;                 // copies of state in a change from or to the plan
+    std::optional<double> change_seconds = {};  // from the current plan; empty if impossible
+    bool is_change_known = false;
+};
+
+CandidateOutlook::CandidateOutlook(const setup::Job& job, const setup::PlanState& current,
+                                   const std::vector<int>& nodes)
+    : job_(job),
+      current_(current),
+      nodes_(nodes),
+      layer_bytes_(count_layer_bytes(job, current.plan.teams.front().ranks.size())) {}
+
+CandidateOutlook::~CandidateOutlook() = default;
+
+void CandidateOutlook::begin_decision(std::size_t step, double scale, ChangePredictions changes) {
+    step_ = step;
+    scale_ = scale;
+    changes_ = std::move(changes);
+    const bool is_plan_new = current_.plan.layout != from_;
+    from_ = current_.plan.layout;
+    for (Entry& entry : entries_) {
+        entry.step_seconds.erase(entry.step_seconds.begin(), entry.step_seconds.lower_bound(step));
+        if (is_plan_new) entry.is_change_known = false;
+    }
+}
+
+CandidateOutlook::Entry& CandidateOutlook::find_entry(const policy::Candidate& candidate) {
+    const auto known = std::ranges::find_if(
+        entries_, [&](const Entry& entry) { return are_equal_plans(entry.candidate, candidate); });
+    if (known != entries_.end()) {
+        entries_.splice(entries_.begin(), entries_, known);
+        return entries_.front();
+    }
+    if (entries_.size() == max_entries) {
+        const std::size_t removed = entries_.back().number;
+        std::erase_if(moved_bytes_, [&](const auto& pair) {
+            return pair.first.first == removed || pair.first.second == removed;
+        });
+        entries_.pop_back();
+    }
+    Entry& entry = entries_.emplace_front();
+    entry.candidate = candidate;
+    entry.number = next_number_++;
+    const auto ranks = static_cast<int>(nodes_.size());
+    std::string why;
+    if (const auto state = try_make_state(job_, current_, ranks, make_decision(step_, candidate), why)) {
+        entry.predictor = std::make_unique<setup::StepPredictor>(job_, *state, ranks, /*flops=*/0);
+        entry.offload_seconds = predict_offload_seconds(job_, *state, *state) / 2;
+    }
+    return entry;
+}
+
+std::optional<policy::StepOutlook> CandidateOutlook::predict_step(const policy::Candidate& candidate,
+                                                                  const plan::StepAhead& step) {
+    Entry& entry = find_entry(candidate);
+    if (!entry.predictor) return std::nullopt;
+    const auto [known, is_new] = entry.step_seconds.try_emplace(step.step);
+    if (is_new) known->second = entry.predictor->try_predict_seconds(step.step);
+    if (!known->second) return std::nullopt;
+    return policy::StepOutlook{.seconds = scale_ * *known->second};
+}
+
+double CandidateOutlook::estimate_change_seconds(const policy::Candidate& from, const policy::Candidate& to) {
+    const Entry& before = find_entry(from);
+    const Entry& after = find_entry(to);
+    const auto [known, is_new] = moved_bytes_.try_emplace(std::pair(before.number, after.number));
+    if (is_new)
+        known->second =
+            estimate_moved_bytes(layer_bytes_, current_.plan.shards_optimizer, from.layout, to.layout);
+    return changes_.estimate(known->second, before.offload_seconds + after.offload_seconds);
+}
+
+std::optional<double> CandidateOutlook::predict_change_seconds(const policy::Candidate& to) {
+    if (std::ranges::find(excluded_layouts_, to.layout) != excluded_layouts_.end()) return std::nullopt;
+    Entry& entry = find_entry(to);
+    if (std::exchange(entry.is_change_known, true)) return entry.change_seconds;
+    std::string why;
+    const auto transition = try_plan_transition(job_, current_, nodes_, make_decision(step_, to), why);
+    entry.change_seconds.reset();
+    if (transition) entry.change_seconds = transition->moves_state ? changes_.predict(*transition) : 0;
+    return entry.change_seconds;
+}
+
+std::string CandidateOutlook::explain_lack_for_longest_samples(const policy::Candidate& candidate) const {
+    std::string why;
+    const auto ranks = static_cast<int>(nodes_.size());
+    const auto state = try_make_state(job_, current_, ranks, make_decision(step_, candidate), why);
+    if (!state) return why;
+    if (state->max_microbatch_rows == 0) return explain_lack_for_largest_microbatches(job_, *state);
+    const auto longest = std::ranges::max(job_.samples.train, {}, &data::Sample::length).length;
+    if (state->max_microbatch_rows < longest)
+        return cat("a sample of ", format_with_commas(longest), " tokens does not fit into memory");
+    return explain_lack_of_microbatches(job_, *state);
+}
+
+plan::Decision make_decision(std::size_t step, const policy::Candidate& candidate) {
+    const policy::Cause cause = candidate.causes.empty() ? policy::Cause{} : candidate.causes.front();
+    return {.step = step,
+            .layout = candidate.layout,
+            .microbatches = candidate.microbatches,
+            .policy = cause.proposer,
+            .reason = cause.reason,
+            .terms = cause.terms};
+}
+
+}  // namespace trireme::adapt

@@ -1,0 +1,68 @@
+// Predicts the steps and changes of candidates from their planned steps, for decisions about lengths.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "adapt/moved_bytes.hpp"
+#include "trireme/adapt/plan_transition.hpp"
+#include "trireme/policy/outlook.hpp"
+
+namespace trireme::adapt {
+
+// Predicts changes of plan. The functions return seconds.
+struct ChangePredictions {
+    // The second argument has the seconds in which offloaded state is copied.
+    std::function<double(const MovedBytes&, double)> estimate;
+    std::function<double(const PlanTransition&)> predict;
+};
+
+// Keeps the plans and steps of recent candidates between decisions.
+class CandidateOutlook final : public policy::Outlook {
+public:
+    // `job`, `current` and `nodes` must outlive the object.
+    CandidateOutlook(const setup::Job& job, const setup::PlanState& current, const std::vector<int>& nodes);
+    ~CandidateOutlook() override;
+
+    // Called before each decision about the plan after `step` steps. All predicted times are multiplied by
+    // `scale`.
+    void begin_decision(std::size_t step, double scale, ChangePredictions changes);
+
+    std::optional<policy::StepOutlook> predict_step(const policy::Candidate& candidate,
+                                                    const plan::StepAhead& step) override;
+    double estimate_change_seconds(const policy::Candidate& from, const policy::Candidate& to) override;
+    std::optional<double> predict_change_seconds(const policy::Candidate& to) override;
+
+    // Changes to this layout become impossible.
+    void exclude(const layout::Layout& layout) { excluded_layouts_.push_back(layout); }
+    // Returns why the plan of the candidate cannot execute micro-batches of the longest samples; an empty text
+    // if it can.
+    std::string explain_lack_for_longest_samples(const policy::Candidate& candidate) const;
+
+private:
+    struct Entry;
+
+    Entry& find_entry(const policy::Candidate& candidate);
+
+    const setup::Job& job_;
+    const setup::PlanState& current_;
+    const std::vector<int>& nodes_;
+    std::vector<LayerBytes> layer_bytes_;
+    std::size_t step_ = 0;
+    layout::Layout from_ = {};  // of the current plan in the last decision
+    double scale_ = 1;
+    ChangePredictions changes_ = {};
+    std::vector<layout::Layout> excluded_layouts_ = {};
+    std::list<Entry> entries_;  // the most recently used one first
+    std::size_t next_number_ = 0;
+    std::map<std::pair<std::size_t, std::size_t>, MovedBytes> moved_bytes_;  // by the numbers of two entries
+};
+
+// Returns the decision for a change after `step` steps to the plan of the candidate.
+plan::Decision make_decision(std::size_t step, const policy::Candidate& candidate);
+
+}  // namespace trireme::adapt

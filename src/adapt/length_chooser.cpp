@@ -1,0 +1,106 @@
+#include "adapt/length_chooser.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "adapt/length_rules.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
+#include "trireme/policy/planner.hpp"
+#include "trireme/setup/step_shapes.hpp"
+
+namespace trireme::adapt {
+namespace {
+
+// Proposes the layout of the options, to which a run returns when coming steps need no other layout.
+policy::Proposer make_origin_proposer(const layout::Layout& origin) {
+    return [&origin](const plan::Observation&, const policy::Candidate& candidate) {
+        policy::Candidate next = candidate;
+        next.layout = origin;
+        next.causes.push_back({.proposer = "length", .reason = "the layout of the options"});
+        return std::vector{std::move(next)};
+    };
+}
+
+}  // namespace
+
+LengthChooser::LengthChooser(const setup::Job& job, const setup::PlanState& current,
+                             const layout::Layout& origin, const std::vector<int>& nodes)
+    : job_(job),
+      current_(current),
+      origin_(origin),
+      propose_(make_length_proposer(make_length_rules(job, current))),
+      outlook_(job, current, nodes) {}
+
+void LengthChooser::observe(std::size_t step, double seconds) {
+    const auto predicted = predicted_seconds_.find(step);
+    if (predicted == predicted_seconds_.end()) return;
+    observed_sum_ += seconds;
+    predicted_sum_ += predicted->second;
+    predicted_seconds_.erase(predicted);
+}
+
+policy::Candidate LengthChooser::find_current() const {
+    return {.layout = current_.plan.layout,
+            .microbatches = current_.plan.microbatches(),
+            .schedule = current_.plan.schedule};
+}
+
+std::vector<plan::StepAhead> LengthChooser::list_steps_ahead(std::size_t step) {
+    known_steps_.erase(known_steps_.begin(), known_steps_.lower_bound(step));
+    std::vector<plan::StepAhead> steps;
+    for (std::size_t s = step; s < std::min(job_.steps, step + job_.config.policy.look_ahead); ++s) {
+        plan::StepAhead& ahead = known_steps_[s];
+        if (ahead.lengths.empty()) {
+            ahead.step = s;
+            ahead.lengths = setup::list_sample_lengths(job_, s);
+        }
+        steps.push_back(ahead);
+    }
+    return steps;
+}
+
+// If predictions are only relative, the plan stays until a step has been observed, unless the next step does
+// not fit into memory.
+std::optional<plan::Decision> LengthChooser::decide(std::size_t step, ChangePredictions changes) {
+    const bool are_seconds = job_.devices || job_.profiles;
+    const bool has_scale = are_seconds || predicted_sum_ > 0;
+    const double scale = are_seconds || !has_scale ? 1 : observed_sum_ / predicted_sum_;
+    outlook_.begin_decision(step, scale, std::move(changes));
+    const plan::Observation observed{.step = step, .ahead = list_steps_ahead(step)};
+    const policy::Candidate current = find_current();
+    const plan::StepAhead& next = observed.ahead.front();
+    policy::Candidate chosen = current;
+    std::optional<plan::Decision> decision;
+    if (has_scale || !outlook_.predict_step(current, next)) {
+        std::size_t horizon = job_.steps - step;
+        if (job_.config.policy.horizon > 0) horizon = std::min(horizon, job_.config.policy.horizon);
+        const std::array proposers{make_origin_proposer(origin_), propose_};
+        const auto verdict = policy::decide(observed, current, proposers, outlook_, {.horizon = horizon});
+        if (verdict && verdict->pays_off) {
+            chosen = verdict->candidate;
+            decision = make_decision(step, chosen);
+            decision->terms["gain_s"] = std::max(0.0, verdict->current_seconds - verdict->path_seconds);
+            decision->terms["step_s"] = verdict->current_step_seconds;
+            decision->terms["predicted_step_s"] = verdict->step_seconds;
+        }
+    }
+    if (const auto outlook = outlook_.predict_step(chosen, next); outlook && !are_seconds)
+        predicted_seconds_[step] = outlook->seconds / scale;
+    return decision;
+}
+
+void LengthChooser::check_longest_samples() {
+    const auto longest = std::ranges::max(job_.samples.train, {}, &data::Sample::length).length;
+    const std::vector<std::uint32_t> lengths(job_.config.run.batch, static_cast<std::uint32_t>(longest));
+    const plan::Observation observed{.ahead = {{.step = 0, .lengths = lengths}}};
+    const policy::Candidate current = find_current();
+    std::string lack = outlook_.explain_lack_for_longest_samples(current);
+    if (lack.empty()) return;
+    for (const policy::Candidate& candidate : propose_(observed, current))
+        if (outlook_.explain_lack_for_longest_samples(candidate).empty()) return;
+    throw ConfigError(cat(lack, "; no other layout fits either"));
+}
+
+}  // namespace trireme::adapt

@@ -1,0 +1,48 @@
+// Decides about changes of the layout that follow the lengths of samples, with --elastic length.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "adapt/candidate_outlook.hpp"
+#include "trireme/policy/candidate.hpp"
+
+namespace trireme::adapt {
+
+class LengthChooser {
+public:
+    // `job`, `current` and `nodes` must outlive the object; `origin` is the layout of the options.
+    LengthChooser(const setup::Job& job, const setup::PlanState& current, const layout::Layout& origin,
+                  const std::vector<int>& nodes);
+
+    // Called after a step (from 0) with its duration.
+    void observe(std::size_t step, double seconds);
+    // Returns the decision about the plan after `step` steps; empty if the plan stays.
+    std::optional<plan::Decision> decide(std::size_t step, ChangePredictions changes);
+    // Called if the last decision was not carried out. Later decisions do not choose its layout.
+    void exclude(const layout::Layout& layout) {
+        outlook_.exclude(layout);
+        predicted_seconds_.clear();
+    }
+
+    // Throws ConfigError if no layout can execute a step of the longest samples.
+    void check_longest_samples();
+
+private:
+    policy::Candidate find_current() const;
+    std::vector<plan::StepAhead> list_steps_ahead(std::size_t step);
+
+    const setup::Job& job_;
+    const setup::PlanState& current_;
+    layout::Layout origin_;
+    std::map<std::size_t, plan::StepAhead> known_steps_;  // coming steps
+    policy::Proposer propose_;
+    CandidateOutlook outlook_;
+    // If predictions are only relative, observed steps scale them. The predictions are those of coming steps.
+    std::map<std::size_t, double> predicted_seconds_;
+    double observed_sum_ = 0;
+    double predicted_sum_ = 0;
+};
+
+}  // namespace trireme::adapt

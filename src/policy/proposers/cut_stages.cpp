@@ -1,0 +1,306 @@
+#include "policy/proposers/cut_stages.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+namespace trireme::policy {
+namespace {
+
+constexpr double impossible = std::numeric_limits<double>::infinity();
+constexpr double rounding = 1e-12;  // relative difference of seconds that count as equal
+
+// The seconds of a stage, or of several ones. Their step takes first + others.
+struct CutSeconds {
+    double first = 0;   // for the first micro-batch; of several stages, the sum
+    double others = 0;  // for the other micro-batches and the all-reduce; of several stages, the maximum
+
+    double step() const { return first + others; }
+    CutSeconds join(const CutSeconds& rest) const {
+        return {first + rest.first, std::max(others, rest.others)};
+    }
+};
+
+// The seconds of all possible stages. A run is a list of layers that no cut divides; runs have indices.
+class StageCosts {
+public:
+    explicit StageCosts(const CutProblem& problem)
+        : send_seconds_(problem.send_seconds),
+          teams_(problem.slowness.size()),
+          begins_(problem.cuts),
+          work_(add_runs(problem.layer_seconds)),
+          reduce_(add_runs(problem.reduce_seconds)),
+          slowness_((teams_ + 1) * (teams_ + 1), 1) {
+        const auto microbatches = static_cast<std::size_t>(problem.microbatches);
+        max_replicas_ = std::min(teams_, microbatches);
+        begins_.push_back(problem.layer_seconds.size());
+        for (std::size_t r = 1; r <= max_replicas_; ++r) {
+            later_microbatches_.push_back(static_cast<double>((microbatches + r - 1) / r - 1));
+            reductions_.push_back(2 * static_cast<double>(r - 1) / static_cast<double>(r));
+        }
+        for (std::size_t team = 0; team < teams_; ++team) {
+            double slowest = 0;
+            for (std::size_t r = 1; team + r <= teams_; ++r) {
+                slowest = std::max(slowest, problem.slowness[team + r - 1]);
+                slowness_[team * (teams_ + 1) + r] = slowest;
+            }
+        }
+    }
+
+    std::size_t runs() const { return work_.size() - 1; }
+    std::size_t teams() const { return teams_; }
+    std::size_t max_replicas() const { return max_replicas_; }
+    std::size_t count_layers(std::size_t begin, std::size_t end) const { return begins_[end] - begins_[begin]; }
+
+    // Returns the seconds of a stage with the runs from `begin` to `end` - 1 on `replicas` teams from `team`
+    // on.
+    CutSeconds find(std::size_t begin, std::size_t end, std::size_t team, std::size_t replicas) const {
+        const double send_seconds = end < runs() ? send_seconds_ : 0;
+        const double seconds =
+            slowness_[team * (teams_ + 1) + replicas] * (work_[end] - work_[begin]) + send_seconds;
+        return {seconds, later_microbatches_[replicas - 1] * seconds +
+                             reductions_[replicas - 1] * (reduce_[end] - reduce_[begin])};
+    }
+
+private:
+    // Returns, per run and for the end of the last one, the sum over all earlier layers.
+    std::vector<double> add_runs(const std::vector<double>& layer_seconds) const {
+        std::vector<double> sums;
+        double sum = 0;
+        for (std::size_t layer = 0; layer < layer_seconds.size(); ++layer) {
+            if (sums.size() < begins_.size() && begins_[sums.size()] == layer) sums.push_back(sum);
+            sum += layer_seconds[layer];
+        }
+        sums.push_back(sum);
+        return sums;
+    }
+
+    double send_seconds_;
+    std::size_t teams_;
+    std::vector<std::size_t> begins_;  // first layer of each run, and the number of layers
+    std::vector<double> work_;
+    std::vector<double> reduce_;
+    std::vector<double> slowness_;  // by first team and number of replicas
+    std::size_t max_replicas_ = 0;
+    std::vector<double> later_microbatches_ = {};  // by number of replicas - 1
+    std::vector<double> reductions_ = {};          // by number of replicas - 1
+};
+
+// Lower bounds of the seconds of the last stages of a cut. Dynamic programming minimizes both parts of the
+// seconds separately, so each part is exact, but different cuts may reach them.
+class RestBounds {
+public:
+    RestBounds(const StageCosts& costs, std::size_t max_stages)
+        : costs_(costs),
+          bounds_((max_stages + 1) * (costs.runs() + 1) * (costs.teams() + 1), {impossible, impossible}) {
+        for (std::size_t stages = 1; stages <= max_stages; ++stages) {
+            for (std::size_t begin = 0; begin + stages <= costs.runs(); ++begin) {
+                for (std::size_t team = 0; team + stages <= costs.teams(); ++team)
+                    bounds_[index(stages, begin, team)] = find_bound(stages, begin, team);
+            }
+        }
+    }
+
+    // Returns the bound for `stages` stages that have all runs from `begin` on and all teams from `team` on.
+    const CutSeconds& at(std::size_t stages, std::size_t begin, std::size_t team) const {
+        return bounds_[index(stages, begin, team)];
+    }
+
+private:
+    std::size_t index(std::size_t stages, std::size_t begin, std::size_t team) const {
+        return (stages * (costs_.runs() + 1) + begin) * (costs_.teams() + 1) + team;
+    }
+
+    CutSeconds find_bound(std::size_t stages, std::size_t begin, std::size_t team) const {
+        const std::size_t teams = costs_.teams() - team;
+        if (stages == 1) {
+            if (teams > costs_.max_replicas()) return {impossible, impossible};
+            return costs_.find(begin, costs_.runs(), team, teams);
+        }
+        CutSeconds best{impossible, impossible};
+        const std::size_t max_replicas = std::min(costs_.max_replicas(), teams - (stages - 1));
+        for (std::size_t end = begin + 1; end + stages - 1 <= costs_.runs(); ++end) {
+            const CutSeconds* rest = &at(stages - 1, end, team);
+            for (std::size_t r = 1; r <= max_replicas; ++r) {
+                const CutSeconds joined = costs_.find(begin, end, team, r).join(rest[r]);
+                best.first = std::min(best.first, joined.first);
+                best.others = std::min(best.others, joined.others);
+            }
+        }
+        return best;
+    }
+
+    const StageCosts& costs_;
+    std::vector<CutSeconds> bounds_;
+};
+
+// Finds the best cut into a number of stages.
+class CutSearch {
+public:
+    CutSearch(const StageCosts& costs, const RestBounds& bounds, std::size_t stages)
+        : costs_(costs), bounds_(bounds), stages_(stages) {}
+
+    std::optional<StageCut> find() {
+        const CutSeconds bound = bounds_.at(stages_, 0, 0);
+        if (bound.step() == impossible) return std::nullopt;
+        descend();
+        if (may_improve(bound.step())) search();
+        return make_cut();
+    }
+
+private:
+    // The first stages of a cut, with a reference to the same stages without the last one.
+    struct Prefix {
+        std::size_t end = 0;   // runs of these stages
+        std::size_t team = 0;  // teams of these stages
+        CutSeconds seconds = {};
+        std::size_t parent = 0;  // index in prefixes_; without meaning if there are no stages
+    };
+
+    bool may_improve(double step_seconds) const { return step_seconds < best_seconds_ * (1 - rounding); }
+
+    // Calls visit(prefix, stage, rest) for each way to add a stage to the prefix with the index `parent`.
+    // `remaining` is the number of missing stages, including the added one. `stage` has the seconds of the
+    // added stage, and `rest` is the bound of the stages after it.
+    template <class Visit>
+    void visit_children(std::size_t parent, std::size_t remaining, Visit&& visit) const {
+        const Prefix from = prefixes_[parent];
+        const std::size_t rest_stages = remaining - 1;
+        const std::size_t teams = costs_.teams() - from.team;
+        const std::size_t min_end = rest_stages == 0 ? costs_.runs() : from.end + 1;
+        const std::size_t min_replicas = rest_stages == 0 ? teams : 1;
+        const std::size_t max_replicas = std::min(costs_.max_replicas(), teams - rest_stages);
+        for (std::size_t end = min_end; end + rest_stages <= costs_.runs(); ++end) {
+            for (std::size_t r = min_replicas; r <= max_replicas; ++r) {
+                const CutSeconds rest =
+                    rest_stages == 0 ? CutSeconds{} : bounds_.at(rest_stages, end, from.team + r);
+                if (rest.first == impossible) continue;
+                const CutSeconds stage = costs_.find(from.end, end, from.team, r);
+                visit(Prefix{end, from.team + r, from.seconds.join(stage), parent}, stage, rest);
+            }
+        }
+    }
+
+    // Finds a first cut: adds the stage with the best bound again and again. If the bounds of both parts can be
+    // reached together, as with equally fast teams, this cut is the best one.
+    void descend() {
+        prefixes_ = {Prefix{}};
+        for (std::size_t remaining = stages_; remaining > 0; --remaining) {
+            std::optional<Preference> best;
+            Prefix chosen;
+            visit_children(prefixes_.size() - 1, remaining,
+                           [&](const Prefix& prefix, const CutSeconds& stage, const CutSeconds& rest) {
+                               const Preference preference{.step_seconds = prefix.seconds.join(rest).step(),
+                                                           .max_seconds = std::max(stage.others, rest.others),
+                                                           .imbalance = find_imbalance(prefix, remaining)};
+                               if (best && !preference.is_better_than(*best)) return;
+                               best = preference;
+                               chosen = prefix;
+                           });
+            prefixes_.push_back(chosen);
+        }
+        keep_best(prefixes_.back());
+    }
+
+    struct Preference {
+        double step_seconds;    // bound of the whole cut
+        double max_seconds;     // bound of the slowest stage, from the added one on
+        std::size_t imbalance;  // distance of the number of replicas from an even division
+
+        bool is_better_than(const Preference& other) const {
+            const double step_margin = rounding * other.step_seconds;
+            if (step_seconds < other.step_seconds - step_margin) return true;
+            if (step_seconds > other.step_seconds + step_margin) return false;
+            if (max_seconds < other.max_seconds - step_margin) return true;
+            if (max_seconds > other.max_seconds + step_margin) return false;
+            return imbalance < other.imbalance;
+        }
+    };
+
+    std::size_t find_imbalance(const Prefix& prefix, std::size_t remaining) const {
+        const std::size_t begin = prefixes_[prefix.parent].team;
+        const std::size_t scaled_replicas = (prefix.team - begin) * remaining;
+        const std::size_t teams = costs_.teams() - begin;
+        return std::max(scaled_replicas, teams) - std::min(scaled_replicas, teams);
+    }
+
+    // Finds the best cut by dynamic programming over the stages. Keeps, per number of runs and teams, the
+    // prefixes that no other prefix beats in both parts of its seconds.
+    void search() {
+        prefixes_ = {Prefix{}};
+        std::vector<std::size_t> level{0};
+        for (std::size_t remaining = stages_; remaining > 1; --remaining) {
+            std::vector<std::vector<std::size_t>> fronts((costs_.runs() + 1) * (costs_.teams() + 1));
+            for (const std::size_t parent : level) {
+                visit_children(parent, remaining,
+                               [&](const Prefix& prefix, const CutSeconds&, const CutSeconds& rest) {
+                                   if (may_improve(prefix.seconds.join(rest).step()))
+                                       add(prefix, fronts[prefix.end * (costs_.teams() + 1) + prefix.team]);
+                               });
+            }
+            level.clear();
+            for (const std::vector<std::size_t>& front : fronts)
+                level.insert(level.end(), front.begin(), front.end());
+        }
+        for (const std::size_t parent : level) {
+            visit_children(parent, 1, [&](const Prefix& prefix, const CutSeconds&, const CutSeconds&) {
+                if (may_improve(prefix.seconds.step())) keep_best(prefix);
+            });
+        }
+    }
+
+    // Adds a prefix to a front, unless a prefix of the front is at least as good. Removes those that it beats.
+    void add(const Prefix& prefix, std::vector<std::size_t>& front) {
+        const auto is_as_good = [](const CutSeconds& a, const CutSeconds& b) {
+            return a.first <= b.first && a.others <= b.others;
+        };
+        for (const std::size_t other : front)
+            if (is_as_good(prefixes_[other].seconds, prefix.seconds)) return;
+        std::erase_if(front,
+                      [&](std::size_t other) { return is_as_good(prefix.seconds, prefixes_[other].seconds); });
+        front.push_back(prefixes_.size());
+        prefixes_.push_back(prefix);
+    }
+
+    void keep_best(const Prefix& complete) {
+        best_seconds_ = complete.seconds.step();
+        best_.assign(stages_, complete);
+        for (std::size_t stage = stages_ - 1; stage > 0; --stage)
+            best_[stage - 1] = prefixes_[best_[stage].parent];
+    }
+
+    StageCut make_cut() const {
+        StageCut cut{.seconds = best_seconds_};
+        Prefix before;
+        for (const Prefix& prefix : best_) {
+            cut.layers.push_back(costs_.count_layers(before.end, prefix.end));
+            cut.replicas.push_back(prefix.team - before.team);
+            before = prefix;
+        }
+        return cut;
+    }
+
+    const StageCosts& costs_;
+    const RestBounds& bounds_;
+    std::size_t stages_;
+    std::vector<Prefix> prefixes_ = {};
+    std::vector<Prefix> best_ = {};  // the first stage of the best cut, its first two stages, and so on
+    double best_seconds_ = impossible;
+};
+
+}  // namespace
+
+std::vector<StageCut> find_best_cuts(const CutProblem& problem) {
+    const StageCosts costs(problem);
+    std::size_t max_stages = std::min(costs.runs(), costs.teams());
+    if (problem.max_stages > 0) max_stages = std::min(max_stages, problem.max_stages);
+    const RestBounds bounds(costs, max_stages);
+    std::vector<StageCut> cuts;
+    for (std::size_t stages = 1; stages <= max_stages; ++stages) {
+        if (std::optional<StageCut> cut = CutSearch(costs, bounds, stages).find())
+            cuts.push_back(std::move(*cut));
+    }
+    return cuts;
+}
+
+}  // namespace trireme::policy

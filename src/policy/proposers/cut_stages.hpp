@@ -1,0 +1,41 @@
+// Cuts the layers of a model into stages with different numbers of replicas, so that a step is short.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace trireme::policy {
+
+// The step of a pipeline whose micro-batches are equal.
+struct CutProblem {
+    std::vector<double> layer_seconds = {};   // per layer: all passes of a micro-batch, if no rank is slow
+    std::vector<double> reduce_seconds = {};  // per layer: all-reduce of its gradients between two replicas
+    std::vector<double> slowness = {};        // per team, in the order of the teams; 1 if the team is not slow
+    int microbatches = 1;                     // per step, over all replicas
+    double send_seconds = 0;                  // per boundary of stages and micro-batch, in both directions
+    std::vector<std::size_t> cuts = {};  // layers at which a stage may begin: ascending, the first one is 0
+    std::size_t max_stages = 0;          // 0 means no limit
+};
+
+struct StageCut {
+    std::vector<std::size_t> layers = {};    // per stage
+    std::vector<std::size_t> replicas = {};  // per stage
+    double seconds = 0;                      // of a step
+};
+
+// Returns the best cut for each possible number of stages, in ascending order. A cut uses all teams: each stage
+// has consecutive layers and consecutive teams, and at most one replica per micro-batch. With n micro-batches,
+// the seconds of a step are
+//     sum of t(i) over the stages i  +  maximum of (ceil(n / r(i)) - 1) * t(i) + a(i) over the stages i
+//     t(i)  slowest team's seconds of a micro-batch in stage i, with the boundary after it
+//     r(i)  replicas of stage i
+//     a(i)  all-reduce of stage i: 2 * (r(i) - 1) / r(i) times that of two replicas
+// The first sum is the time of the first micro-batch, and the slowest stage executes the others one by one.
+//
+// The search is exact, except that seconds count as equal if they differ by less than a fraction of 1e-12. Of
+// equally good cuts, the one is chosen that balances the stages from the first one on: each stage minimizes the
+// longer of its own time and the longest time after it. If this is equal, too, the number of replicas closest
+// to an even division of the remaining teams is preferred, then fewer layers, then fewer replicas.
+std::vector<StageCut> find_best_cuts(const CutProblem& problem);
+
+}  // namespace trireme::policy

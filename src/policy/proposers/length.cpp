@@ -1,0 +1,202 @@
+#include "trireme/policy/length.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <compare>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "policy/proposers/cut_stages.hpp"
+#include "policy/select_rank_values.hpp"
+#include "trireme/base/numbers.hpp"
+
+namespace trireme::policy {
+namespace {
+
+// Returns the index of the quarter octave of a length of at least 1 token.
+int find_quarter_octave(double length) { return static_cast<int>(std::floor(4 * std::log2(length))); }
+
+// Returns the smallest integer of a quarter octave, or its lower bound if it contains no integer.
+double find_min_length(int quarter_octave) {
+    const double bound = std::exp2(quarter_octave / 4.0);
+    const double length = std::ceil(bound);
+    return find_quarter_octave(length) == quarter_octave ? length : bound;
+}
+
+// The lengths of a step, rounded down.
+struct LengthClass {
+    int longest = 0;  // quarter octave of the longest sample
+    int mean = 0;     // quarter octave of the mean length
+
+    friend auto operator<=>(const LengthClass&, const LengthClass&) = default;
+};
+
+// The steps ahead that are in a class.
+struct ClassSteps {
+    LengthClass length_class;
+    std::size_t samples_per_step = 0;  // of the first step
+    std::size_t samples = 0;           // of all steps
+    double tokens = 0;                 // of all steps
+    double longest = 0;                // of all steps
+};
+
+std::vector<ClassSteps> list_length_classes(const std::vector<plan::StepAhead>& steps) {
+    std::vector<ClassSteps> classes;
+    for (const plan::StepAhead& step : steps) {
+        if (step.lengths.empty()) continue;
+        const double tokens = std::accumulate(step.lengths.begin(), step.lengths.end(), 0.0);
+        const double longest = std::max(1U, *std::ranges::max_element(step.lengths));
+        const double mean = std::max(1.0, tokens / static_cast<double>(step.lengths.size()));
+        const LengthClass length_class{find_quarter_octave(longest), find_quarter_octave(mean)};
+        auto found = std::ranges::find(classes, length_class, &ClassSteps::length_class);
+        if (found == classes.end()) {
+            found =
+                classes.insert(found, {.length_class = length_class, .samples_per_step = step.lengths.size()});
+        }
+        found->samples += step.lengths.size();
+        found->tokens += tokens;
+        found->longest = std::max(found->longest, longest);
+    }
+    return classes;
+}
+
+// Returns a step with one longest sample and samples of equal length, which has the smallest longest sample and
+// approximately the smallest mean length of the class.
+plan::StepAhead make_typical_step(const LengthClass& length_class, std::size_t samples) {
+    const double longest = find_min_length(length_class.longest);
+    const double tokens = find_min_length(length_class.mean) * static_cast<double>(samples);
+    const double others = (tokens - longest) / static_cast<double>(std::max<std::size_t>(2, samples) - 1);
+    const auto to_length = [&](double tokens_per_sample) {
+        return static_cast<std::uint32_t>(std::lround(std::clamp(tokens_per_sample, 1.0, longest)));
+    };
+    plan::StepAhead step{.lengths = std::vector<std::uint32_t>(samples, to_length(others))};
+    step.lengths.front() = to_length(longest);
+    return step;
+}
+
+// A replica by the indices of its stage and in its stage.
+struct ReplicaPosition {
+    std::size_t stage = 0;
+    std::size_t replica = 0;
+};
+
+// Returns the replicas of a cut, so that the replicas of a stage are consecutive.
+std::vector<ReplicaPosition> order_by_stage(const StageCut& cut) {
+    std::vector<ReplicaPosition> order;
+    for (std::size_t stage = 0; stage < cut.replicas.size(); ++stage) {
+        for (std::size_t replica = 0; replica < cut.replicas[stage]; ++replica)
+            order.push_back({stage, replica});
+    }
+    return order;
+}
+
+// Returns the replicas of a cut, so that the stages of a pipeline are consecutive.
+std::vector<ReplicaPosition> order_by_pipeline(const StageCut& cut) {
+    std::vector<ReplicaPosition> order = order_by_stage(cut);
+    std::ranges::stable_sort(order, [&](const ReplicaPosition& a, const ReplicaPosition& b) {
+        return (2 * a.replica + 1) * cut.replicas[b.stage] < (2 * b.replica + 1) * cut.replicas[a.stage];
+    });
+    return order;
+}
+
+// Proposes layouts, and remembers the cuts of recent classes.
+class LengthProposer {
+public:
+    explicit LengthProposer(LengthRules rules) : rules_(std::move(rules)) {
+        if (rules_.shares.empty() && !rules_.teams.empty()) rules_.shares.assign(rules_.teams[0].size(), 1);
+    }
+
+    std::vector<Candidate> propose(const plan::Observation& observed, const Candidate& candidate) {
+        const std::vector<double> slowness = list_team_slowness(observed);
+        const bool are_equally_fast = std::ranges::count(slowness, slowness[0]) == std::ssize(slowness);
+        std::vector<Candidate> candidates;
+        for (const ClassSteps& steps : list_length_classes(observed.ahead)) {
+            const auto add = [&](layout::Layout layout) {
+                if (std::ranges::find(candidates, layout, &Candidate::layout) != candidates.end()) return;
+                candidates.push_back(candidate);
+                candidates.back().layout = std::move(layout);
+                candidates.back().causes.push_back(make_cause(steps));
+            };
+            for (const StageCut& cut : find_cuts({.length_class = steps.length_class,
+                                       .samples = steps.samples_per_step,
+                                       .microbatches = candidate.microbatches,
+                                       .slowness = slowness})) {
+                add(make_layout(cut, order_by_stage(cut)));
+                if (are_equally_fast) add(make_layout(cut, order_by_pipeline(cut)));
+            }
+        }
+        return candidates;
+    }
+
+private:
+    // Everything on which cuts depend, in addition to the rules.
+    struct CutKey {
+        LengthClass length_class;
+        std::size_t samples = 0;  // per step
+        int microbatches = 0;
+        std::vector<double> slowness;  // per team
+
+        friend auto operator<=>(const CutKey&, const CutKey&) = default;
+    };
+
+    std::vector<double> list_team_slowness(const plan::Observation& observed) const {
+        std::vector<double> slowness;
+        for (const std::vector<int>& ranks : rules_.teams)
+            slowness.push_back(std::ranges::max(select_rank_values(ranks, observed.slowness, 1)));
+        return slowness;
+    }
+
+    static Cause make_cause(const ClassSteps& steps) {
+        return {
+            .proposer = "length",
+            .reason = "samples of up to " + format_count(static_cast<std::uint64_t>(steps.longest), "token"),
+            .terms = {{"longest", steps.longest}, {"mean", steps.tokens / static_cast<double>(steps.samples)}}};
+    }
+
+    // Returns the best cuts. They remain valid until the next call.
+    const std::vector<StageCut>& find_cuts(const CutKey& key) {
+        constexpr std::size_t max_remembered = 64;
+        if (const auto found = cuts_.find(key); found != cuts_.end()) return found->second;
+        if (cuts_.size() >= max_remembered) cuts_.clear();
+        LengthCosts costs = rules_.costs(make_typical_step(key.length_class, key.samples), key.microbatches);
+        return cuts_[key] = find_best_cuts({.layer_seconds = std::move(costs.layer_seconds),
+                                            .reduce_seconds = rules_.reduce_seconds,
+                                            .slowness = key.slowness,
+                                            .microbatches = key.microbatches,
+                                            .send_seconds = costs.send_seconds,
+                                            .cuts = rules_.cuts,
+                                            .max_stages = rules_.max_stages});
+    }
+
+    // Gives the replicas of a cut to the teams, in the given order.
+    layout::Layout make_layout(const StageCut& cut, const std::vector<ReplicaPosition>& order) const {
+        layout::Layout layout{.layers = rules_.reduce_seconds.size(), .idle = rules_.idle};
+        std::size_t begin = 0;
+        for (std::size_t stage = 0; stage < cut.layers.size(); ++stage) {
+            layout.stages.push_back({.layers = {begin, cut.layers[stage]}});
+            layout.stages.back().replicas.resize(cut.replicas[stage]);
+            begin += cut.layers[stage];
+        }
+        for (std::size_t team = 0; team < order.size(); ++team) {
+            layout.stages[order[team].stage].replicas[order[team].replica] = {.ranks = rules_.teams[team],
+                                                                              .shares = rules_.shares};
+        }
+        return layout;
+    }
+
+    LengthRules rules_;
+    std::map<CutKey, std::vector<StageCut>> cuts_ = {};
+};
+
+}  // namespace
+
+Proposer make_length_proposer(LengthRules rules) {
+    const auto proposer = std::make_shared<LengthProposer>(std::move(rules));
+    return [proposer](const plan::Observation& observed, const Candidate& candidate) {
+        return proposer->propose(observed, candidate);
+    };
+}
+
+}  // namespace trireme::policy

@@ -1,0 +1,93 @@
+#include "trireme/setup/elastic_layout.hpp"
+
+#include <algorithm>
+
+#include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
+#include "trireme/layout/shares.hpp"
+#include "trireme/model/model.hpp"
+#include "trireme/schedule/generate.hpp"
+#include "trireme/setup/elastic_memory.hpp"
+#include "trireme/setup/model_work.hpp"
+#include "trireme/setup/stage_work.hpp"
+
+namespace trireme::setup {
+namespace {
+
+bool have_teams_equal_parts(const layout::Layout& layout) {
+    const std::vector<std::size_t>& shares = layout.stages.front().replicas.front().shares;
+    const auto is_even = [&](const layout::ReplicaLayout& replica) {
+        return replica.shares == shares && std::ranges::count(shares, shares.front()) == std::ssize(shares);
+    };
+    return std::ranges::all_of(layout.stages, [&](const layout::StageLayout& stage) {
+        return std::ranges::all_of(stage.replicas, is_even);
+    });
+}
+
+std::string explain_fixed_schedule(const plan::Plan& plan) {
+    const schedule::Schedule* const schedule = schedule::find_schedule(plan.schedule);
+    if (schedule == nullptr) return cat("the programs of schedule ", plan.schedule, " fit only one layout");
+    if (!plan.training.are_steps_independent())
+        return cat("schedule ", plan.schedule, " keeps micro-batches in flight between steps");
+    if (schedule->shape != schedule::ScheduleShape::one_stage_per_team)
+        return cat("schedule ", plan.schedule, " puts several stages on each rank");
+    return "";
+}
+
+std::string find_reason(const config::RunConfig& config, const plan::Plan& plan) {
+    if (config.policy.straggler != config::StragglerPolicy::off)
+        return "--straggler decides about slow ranks at the same time";
+    if (!config.policy.decisions.empty()) return "--decisions replays the changes of plan";
+    if (std::string reason = explain_fixed_schedule(plan); !reason.empty()) return reason;
+    if (plan.teams.size() == 1) return "all ranks share all layers";
+    if (config.layout.recompute.size() > 1) return "--recompute has one value per stage";
+    if (!plan.layout.idle.empty()) return "the layout has idle ranks";
+    if (!have_teams_equal_parts(plan.layout)) return "the ranks of the layout have unequal shares";
+    return "";
+}
+
+}  // namespace
+
+std::string explain_fixed_layout(const config::RunConfig& config, const plan::Plan& plan) {
+    if (!may_use(config.policy, config::ElasticMeans::layout)) return "--elastic-means does not name it";
+    std::string reason = find_reason(config, plan);
+    const bool is_demanded = !config.policy.elastic_means.empty();
+    if (is_demanded && !reason.empty())
+        throw ConfigError(cat("--elastic-means layout cannot change the layout, because ", reason));
+    if (reason.empty() && config.policy.look_ahead == 0) return "all steps have the layout of the options";
+    return reason;
+}
+
+bool follows_lengths(const Job& job, const plan::Plan& plan) {
+    return !job.memory_limits.empty() && explain_fixed_layout(job.config, plan).empty();
+}
+
+bool may_lack_memory(const Job& job, const plan::Plan& plan) {
+    const bool replays_changes = !job.memory_limits.empty() && !job.config.policy.decisions.empty();
+    return replays_changes || follows_lengths(job, plan);
+}
+
+LayerTimes::LayerTimes(const Job& job, const plan::Plan& plan)
+    : kernel_seconds_(adapt_kernel_seconds(make_relative_kernel_seconds(job, 0))) {
+    const model::TensorPart part{.rank = 0,
+                                 .shares = std::vector<std::size_t>(plan.teams.front().ranks.size(), 1)};
+    const std::size_t layers = build_layers(job.model).size();
+    const auto recompute = *std::ranges::min_element(plan.recompute);
+    for (std::size_t layer = 0; layer < layers; ++layer) {
+        work_.push_back(derive_stage_work(job.model,
+                                          {.layers = {layer, 1}, .part = part, .recompute = recompute},
+                                          {.dtype = job.dtype, .cuts_rows = plan.cuts_rows}));
+    }
+}
+
+std::vector<double> LayerTimes::predict_seconds(const plan::MicrobatchShape& shape) const {
+    std::vector<double> seconds;
+    for (const plan::StageWork& work : work_) {
+        const plan::TrainingCosts costs = work.predict_costs(shape, kernel_seconds_);
+        seconds.push_back(1e-9 * static_cast<double>(costs.forward.kernel_nanoseconds() +
+                                                     costs.backward.kernel_nanoseconds()));
+    }
+    return seconds;
+}
+
+}  // namespace trireme::setup

@@ -1,0 +1,138 @@
+// Layouts that follow the lengths of samples give the losses of a single rank.
+#include <random>
+
+#include "equivalence/equal_losses.hpp"
+
+namespace trireme::messages {
+namespace {
+
+class ElasticLayout : public EqualLosses {
+protected:
+    static constexpr std::size_t all_steps = 60;
+
+    // In each run of 20 steps, the last 8 have long samples.
+    void SetUp() override {
+        std::mt19937_64 random(7);
+        std::string rows;
+        for (std::size_t row = 0; row < 8 * all_steps; ++row) {
+            const bool is_long = row / 8 % 20 >= 12;
+            const std::size_t length = is_long ? 100 + random() % 20 : 8 + random() % 12;
+            std::string text;
+            for (std::size_t i = 0; i < length; ++i) text += static_cast<char>('a' + random() % 8);
+            rows += nlohmann::json{{"text", text}}.dump() + "\n";
+        }
+        write("rows.jsonl", rows);
+        ASSERT_EQ(run("prepare rows.jsonl --tokenizer bytes --quiet --output corpus.h5").code, 0);
+        const nlohmann::json device{{"name", "device"},
+                                    {"flops", {{"f64", 1e9}, {"f32", 1e9}}},
+                                    {"bandwidth", 1e9},
+                                    {"memory", 1000000000},
+                                    {"launch", 1e-5}};
+        write("cluster.json", nlohmann::json{{"schema", 1},
+                                             {"name", "one-node"},
+                                             {"source", "made up"},
+                                             {"device", device},
+                                             {"devices_per_node", 8},
+                                             {"nodes", 1},
+                                             {"inside", {{"latency", 1e-5}, {"bandwidth", 1e9}}}}
+                                  .dump());
+    }
+
+    std::vector<nlohmann::json> train(const std::string& command, const std::string& options,
+                                      const std::string& folder, int ranks = 0, std::size_t mpi = 0) {
+        const Outcome outcome =
+            run(command +
+                    " --corpus corpus.h5 --order corpus --validation-share 0 --batch 8 --layers 4 --width 16 "
+                    "--heads 2 --positions 128 --dropout 0.1 --lr 5e-3 --warmup-steps 3 --quiet --steps " +
+                    std::to_string(all_steps) + ' ' + options + " --run-dir " + folder,
+                ranks, mpi);
+        EXPECT_EQ(outcome.code, 0) << options << '\n' << outcome.err;
+        return read_steps(folder);
+    }
+
+    // Returns the numbers of stages of the layouts to which the run changed, in their order.
+    std::vector<std::size_t> list_stages(const std::string& folder) {
+        std::vector<std::size_t> stages;
+        std::istringstream lines(read(folder + "/decisions.jsonl"));
+        for (std::string line; std::getline(lines, line);) {
+            const nlohmann::json decision = nlohmann::json::parse(line);
+            if (decision.contains("layout")) stages.push_back(decision.at("layout").at("stages").size());
+        }
+        return stages;
+    }
+
+    // Each way with another MPI library than the last one, if there are several.
+    void expect_equal_losses_after_growth(const std::string& precision, const std::vector<Way>& ways,
+                                          double bar) {
+        const std::string type = precision.substr(std::string("--dtype ").size(), 3);
+        const std::vector<nlohmann::json> one = train("train", precision, type);
+        ASSERT_EQ(one.size(), all_steps);
+        for (std::size_t i = 0; i < ways.size(); ++i) {
+            SCOPED_TRACE(ways[i].options);
+            const std::vector<std::size_t> programs = programs_for(ways[i].ranks);
+            const std::string folder = type + '-' + std::to_string(i);
+            expect_near(train("train", precision + " --elastic length " + ways[i].options, folder,
+                              ways[i].ranks, programs[i % programs.size()]),
+                        one, bar);
+            const std::vector<std::size_t> stages = list_stages(folder);
+            ASSERT_FALSE(stages.empty());
+            EXPECT_GT(stages.front(), 1);
+        }
+    }
+};
+
+// The layout of the options cannot execute a step of long samples. Whether the run returns to it between these
+// steps depends on the measured times.
+TEST_F(ElasticLayout, GivesTheLossesOfOneRankIfLongStepsNeedMoreStages) {
+    const std::string layout = "--elastic-means layout --memory-limit 1700000 --data 2 --microbatches 4 ";
+    expect_equal_losses_after_growth(
+        "--dtype f64 --device reference",
+        {{layout, 2},
+         {layout + "--move twins", 2},
+         {layout + "--move restart", 2},
+         {"--elastic-means layout,recompute --memory-limit 1700000 --data 4 --microbatches 1", 4}},
+        1e-10);
+}
+
+// In a simulation, decisions depend on the simulated times alone.
+TEST_F(ElasticLayout, GivesTheLossesOfOneRankIfStagesMergeForShortSteps) {
+    const std::string f64 = "--dtype f64 --device reference ";
+    const std::string simulate = "simulate --cluster cluster.json --ranks 4";
+    const std::string elastic =
+        f64 + "--pipe 4 --microbatches 4 --recompute none --elastic length --memory-limit 1700000 ";
+    const std::vector<nlohmann::json> one = train("train", f64, "one");
+
+    const std::vector<nlohmann::json> changing =
+        train(simulate, elastic + "--elastic-means layout,recompute", "changing");
+
+    expect_near(changing, one, 1e-10);
+    const std::vector<std::size_t> stages = list_stages("changing");
+    ASSERT_GE(stages.size(), 2);
+    EXPECT_LT(stages.front(), 4);
+    EXPECT_GT(*std::ranges::max_element(stages), stages.front());
+
+    const std::vector<nlohmann::json> replayed =
+        train(simulate, elastic + "--elastic-means recompute --decisions changing/decisions.jsonl", "replayed");
+
+    ASSERT_EQ(replayed.size(), changing.size());
+    for (std::size_t s = 0; s < changing.size(); ++s)
+        for (const char* const field : {"loss", "grad_norm"})
+            EXPECT_EQ(replayed[s].at(field), changing[s].at(field)) << "step " << s;
+}
+
+TEST_F(ElasticLayout, GivesTheLossesOfOneRankWithFastKernelsIfStateMovesDuringAStep) {
+    const std::string f32 = "--dtype f32 --device cpu ";
+    const std::vector<nlohmann::json> one = train("train", f32, "one");
+
+    expect_near(
+        train("simulate --cluster cluster.json --ranks 4",
+              f32 + "--pipe 4 --microbatches 4 --elastic length --memory-limit 100MB --move overlap", "merged"),
+        one, 1e-5);
+
+    const std::vector<std::size_t> stages = list_stages("merged");
+    ASSERT_FALSE(stages.empty());
+    EXPECT_LT(stages.front(), 4);
+}
+
+}  // namespace
+}  // namespace trireme::messages

@@ -1,0 +1,57 @@
+#include "adapt/moved_bytes.hpp"
+
+#include <gtest/gtest.h>
+
+namespace trireme::adapt {
+namespace {
+
+layout::ReplicaLayout replica(int rank) { return {.ranks = {rank}, .shares = {1}}; }
+
+// Four ranks with four layers: four stages, or two stages with two replicas each.
+const layout::Layout deep{.layers = 4,
+                          .stages = {{.layers = {0, 1}, .replicas = {replica(0)}},
+                                     {.layers = {1, 1}, .replicas = {replica(1)}},
+                                     {.layers = {2, 1}, .replicas = {replica(2)}},
+                                     {.layers = {3, 1}, .replicas = {replica(3)}}}};
+const layout::Layout wide{.layers = 4,
+                          .stages = {{.layers = {0, 2}, .replicas = {replica(0), replica(1)}},
+                                     {.layers = {2, 2}, .replicas = {replica(2), replica(3)}}}};
+const std::vector<LayerBytes> layers(4, {.values = 10, .moments = 40});
+
+// Each rank receives the values of one layer. It owns half of the moments of two layers afterwards: half of
+// those of its old layer, and half of those of the other one, which it receives.
+TEST(MovedBytes, AreCountedOnce) {
+    const MovedBytes wider = estimate_moved_bytes(layers, true, deep, wide);
+
+    EXPECT_DOUBLE_EQ(wider.total, 4 * (10 + 20));
+    EXPECT_DOUBLE_EQ(wider.max_rank, 2 * (10 + 20));
+
+    const MovedBytes deeper = estimate_moved_bytes(layers, true, wide, deep);
+
+    EXPECT_DOUBLE_EQ(deeper.total, 4 * 20);
+    EXPECT_DOUBLE_EQ(deeper.max_rank, 2 * 20);
+    EXPECT_DOUBLE_EQ(estimate_moved_bytes(layers, true, wide, wide).total, 0);
+}
+
+TEST(MovedBytes, IncludeAllMomentsIfReplicasDoNotShareThem) {
+    EXPECT_DOUBLE_EQ(estimate_moved_bytes(layers, false, deep, wide).total, 4 * (10 + 40));
+    EXPECT_DOUBLE_EQ(estimate_moved_bytes(layers, false, wide, deep).total, 0);
+}
+
+// Two replicas share the work to send a layer to a third rank.
+TEST(MovedBytes, AreSentByAllHolders) {
+    const layout::Layout before{.layers = 2,
+                                .stages = {{.layers = {0, 1}, .replicas = {replica(0), replica(1)}},
+                                           {.layers = {1, 1}, .replicas = {replica(2)}}}};
+    const layout::Layout after{.layers = 2,
+                               .stages = {{.layers = {0, 1}, .replicas = {replica(0), replica(2)}},
+                                          {.layers = {1, 1}, .replicas = {replica(1)}}}};
+
+    const MovedBytes moved = estimate_moved_bytes({{.values = 10}, {.values = 30}}, true, before, after);
+
+    EXPECT_DOUBLE_EQ(moved.total, 40);
+    EXPECT_DOUBLE_EQ(moved.max_rank, 10 + 30);  // rank 2; rank 1 sends 5 and receives 30
+}
+
+}  // namespace
+}  // namespace trireme::adapt
