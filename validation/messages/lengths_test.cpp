@@ -77,5 +77,20 @@ TEST_F(Lengths, NeedStateToOffload) {
                    "still moves while a step runs");
 }
 
+TEST_F(Lengths, NeedALayoutThatMayChange) {
+    const std::string elastic = small_model("--elastic length --memory-limit 1GB --pipe 2 --microbatches 6 ");
+
+    expect_refusal(elastic + "--look-ahead 0", "--look-ahead expects a whole number of at least 1, not '0'");
+    expect_refusal(elastic + "--elastic-means layout --schedule interleaved --chunks 2",
+                   "--elastic-means layout cannot change the layout, because schedule interleaved puts "
+                   "several stages on each rank");
+    expect_refusal(elastic + "--elastic-means layout --straggler uneven",
+                   "--elastic-means layout cannot change the layout, because --straggler decides about slow "
+                   "ranks at the same time");
+    expect_refusal(elastic + "--elastic-means layout --recompute none,full",
+                   "--elastic-means layout cannot change the layout, because --recompute has one value per "
+                   "stage");
+}
+
 }  // namespace
 }  // namespace trireme::messages
