@@ -102,7 +102,7 @@ void check_elastic(const config::RunConfig& config, const model::ModelConfig& mo
 std::string explain_no_offload(const Job& job, const plan::Plan& plan) {
     const std::vector<config::ElasticMeans>& means = job.config.policy.elastic_means;
     const bool is_demanded = std::ranges::find(means, config::ElasticMeans::offload) != means.end();
-    if (!means.empty() && !is_demanded) return "--elastic-means leaves it out";
+    if (!means.empty() && !is_demanded) return "--elastic-means does not name it";
     std::string reason;
     const auto has_no_link = [](const SimulatedDevice& device) { return !device.host; };
     if (optim::count_state_values(job.config.optimizer, job.dtype) == 0) {

@@ -19,9 +19,7 @@ struct LengthCosts {
 struct LengthRules {
     std::vector<std::vector<int>> teams = {};  // ranks of each tensor group, all groups of equal size
     std::vector<std::size_t> shares = {};      // per rank of a team; if empty, all ranks have equal shares
-    std::vector<int> idle = {};                // ranks of the job without a team
     std::vector<std::size_t> cuts = {};  // layers at which a stage may begin: ascending, the first one is 0
-    std::size_t max_stages = 0;          // 0 means no limit
     std::vector<double> reduce_seconds = {};  // per layer: all-reduce of its gradients between two replicas
     // Predicts the costs for a step with `microbatches` micro-batches. The proposer calls it with steps whose
     // lengths it has rounded down, and whose number is 0. The result must only depend on the arguments.

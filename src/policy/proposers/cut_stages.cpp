@@ -292,8 +292,7 @@ private:
 
 std::vector<StageCut> find_best_cuts(const CutProblem& problem) {
     const StageCosts costs(problem);
-    std::size_t max_stages = std::min(costs.runs(), costs.teams());
-    if (problem.max_stages > 0) max_stages = std::min(max_stages, problem.max_stages);
+    const std::size_t max_stages = std::min(costs.runs(), costs.teams());
     const RestBounds bounds(costs, max_stages);
     std::vector<StageCut> cuts;
     for (std::size_t stages = 1; stages <= max_stages; ++stages) {

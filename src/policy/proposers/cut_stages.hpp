@@ -14,7 +14,6 @@ struct CutProblem {
     int microbatches = 1;                     // per step, over all replicas
     double send_seconds = 0;                  // per boundary of stages and micro-batch, in both directions
     std::vector<std::size_t> cuts = {};  // layers at which a stage may begin: ascending, the first one is 0
-    std::size_t max_stages = 0;          // 0 means no limit
 };
 
 struct StageCut {

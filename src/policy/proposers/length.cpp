@@ -166,13 +166,12 @@ private:
                                             .slowness = key.slowness,
                                             .microbatches = key.microbatches,
                                             .send_seconds = costs.send_seconds,
-                                            .cuts = rules_.cuts,
-                                            .max_stages = rules_.max_stages});
+                                            .cuts = rules_.cuts});
     }
 
     // Gives the replicas of a cut to the teams, in the given order.
     layout::Layout make_layout(const StageCut& cut, const std::vector<ReplicaPosition>& order) const {
-        layout::Layout layout{.layers = rules_.reduce_seconds.size(), .idle = rules_.idle};
+        layout::Layout layout{.layers = rules_.reduce_seconds.size()};
         std::size_t begin = 0;
         for (std::size_t stage = 0; stage < cut.layers.size(); ++stage) {
             layout.stages.push_back({.layers = {begin, cut.layers[stage]}});

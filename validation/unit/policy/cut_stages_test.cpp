@@ -234,13 +234,6 @@ TEST(CutStages, OmitsStagesWithMoreReplicasThanMicrobatches) {
     EXPECT_EQ(*std::ranges::max_element(cuts.front().replicas), 2U);
 }
 
-TEST(CutStages, RespectsTheMaximumNumberOfStages) {
-    CutProblem problem = make_even_problem(8, 8, 8);
-    problem.max_stages = 3;
-
-    EXPECT_EQ(find_best_cuts(problem).size(), 3U);
-}
-
 // A model with 40 blocks of two layers on 32 teams.
 TEST(CutStages, CutsALargeModel) {
     Draw draw(RandomKey{20261129}.then("large"));

@@ -172,7 +172,6 @@ TEST(LengthProposer, OrdersUnequalNumbersOfReplicasByPosition) {
 TEST(LengthProposer, PlacesTensorGroups) {
     LengthRules rules = make_length_rules(4, 4, 2);
     rules.shares = {2, 1};
-    rules.idle = {8};
 
     const auto candidates = make_length_proposer(rules)(make_observation({Lengths(8, 100)}), make_current(8));
 
@@ -181,7 +180,6 @@ TEST(LengthProposer, PlacesTensorGroups) {
     EXPECT_EQ(list_pipeline(grids[0], 0), (std::vector<int>{0, 1, 4, 5}));
     EXPECT_EQ(list_pipeline(grids[1], 1), (std::vector<int>{4, 5, 6, 7}));
     EXPECT_EQ(grids[0].stages[0].replicas[0].shares, (std::vector<std::size_t>{2, 1}));
-    EXPECT_EQ(grids[0].idle, (std::vector<int>{8}));
 }
 
 // Rank 5 slows down the last team.
