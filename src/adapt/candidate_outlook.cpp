@@ -16,7 +16,7 @@
 namespace trireme::adapt {
 namespace {
 
-constexpr std::size_t max_entries = 128;
+constexpr std::size_t max_entries = 512;
 
 // Returns the bytes that a change may move, per layer of the model.
 std::vector<LayerBytes> count_layer_bytes(const setup::Job& job, std::size_t team_ranks) {
@@ -52,7 +52,13 @@ CandidateOutlook::CandidateOutlook(const setup::Job& job, const setup::PlanState
 
 CandidateOutlook::~CandidateOutlook() = default;
 
-void CandidateOutlook::begin_decision(std::size_t step, double scale, ChangePredictions changes) {
+void CandidateOutlook::begin_decision(std::size_t step, double scale, const std::vector<double>& slowness,
+                                      ChangePredictions changes) {
+    if (slowness != slowness_) {
+        slowness_ = slowness;
+        entries_.clear();
+        moved_bytes_.clear();
+    }
     step_ = step;
     scale_ = scale;
     changes_ = std::move(changes);
@@ -84,7 +90,7 @@ CandidateOutlook::Entry& CandidateOutlook::find_entry(const policy::Candidate& c
     const auto ranks = static_cast<int>(nodes_.size());
     std::string why;
     if (const auto state = try_make_state(job_, current_, ranks, make_decision(step_, candidate), why)) {
-        entry.predictor = std::make_unique<setup::StepPredictor>(job_, *state, ranks, /*flops=*/0);
+        entry.predictor = std::make_unique<setup::StepPredictor>(job_, *state, ranks, /*flops=*/0, slowness_);
         entry.offload_seconds = predict_offload_seconds(job_, *state, *state) / 2;
     }
     return entry;
@@ -134,13 +140,15 @@ std::string CandidateOutlook::explain_lack_for_longest_samples(const policy::Can
 }
 
 plan::Decision make_decision(std::size_t step, const policy::Candidate& candidate) {
-    const policy::Cause cause = candidate.causes.empty() ? policy::Cause{} : candidate.causes.front();
-    return {.step = step,
-            .layout = candidate.layout,
-            .microbatches = candidate.microbatches,
-            .policy = cause.proposer,
-            .reason = cause.reason,
-            .terms = cause.terms};
+    plan::Decision decision{.step = step,
+                            .layout = candidate.layout,
+                            .microbatches = candidate.microbatches,
+                            .causes = candidate.causes};
+    for (const plan::Cause& cause : candidate.causes) {
+        if (decision.policy.empty()) decision.policy = cause.proposer;
+        decision.reason += cat(decision.reason.empty() ? "" : "; ", cause.reason);
+    }
+    return decision;
 }
 
 }  // namespace trireme::adapt

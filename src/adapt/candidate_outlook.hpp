@@ -29,8 +29,9 @@ public:
     ~CandidateOutlook() override;
 
     // Called before each decision about the plan after `step` steps. All predicted times are multiplied by
-    // `scale`.
-    void begin_decision(std::size_t step, double scale, ChangePredictions changes);
+    // `scale`. `slowness` has the slowness of each rank; if it is empty, no rank is slow.
+    void begin_decision(std::size_t step, double scale, const std::vector<double>& slowness,
+                        ChangePredictions changes);
 
     std::optional<policy::StepOutlook> predict_step(const policy::Candidate& candidate,
                                                     const plan::StepAhead& step) override;
@@ -55,6 +56,7 @@ private:
     std::size_t step_ = 0;
     layout::Layout from_ = {};  // of the current plan in the last decision
     double scale_ = 1;
+    std::vector<double> slowness_ = {};
     ChangePredictions changes_ = {};
     std::vector<layout::Layout> excluded_layouts_ = {};
     std::list<Entry> entries_;  // the most recently used one first

@@ -1,7 +1,6 @@
 #include "adapt/length_chooser.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "adapt/length_rules.hpp"
@@ -30,7 +29,7 @@ LengthChooser::LengthChooser(const setup::Job& job, const setup::PlanState& curr
     : job_(job),
       current_(current),
       origin_(origin),
-      propose_(make_length_proposer(make_length_rules(job, current))),
+      propose_(make_length_proposer(make_length_rules(job, current, origin))),
       outlook_(job, current, nodes) {}
 
 void LengthChooser::observe(std::size_t step, double seconds) {
@@ -63,12 +62,15 @@ std::vector<plan::StepAhead> LengthChooser::list_steps_ahead(std::size_t step) {
 
 // If predictions are only relative, the plan stays until a step has been observed, unless the next step does
 // not fit into memory.
-std::optional<plan::Decision> LengthChooser::decide(std::size_t step, ChangePredictions changes) {
+std::optional<plan::Decision> LengthChooser::decide(plan::Observation observed,
+                                                    const policy::Proposer& propose_for_slow_ranks,
+                                                    ChangePredictions changes) {
+    const std::size_t step = observed.step;
     const bool are_seconds = job_.devices || job_.profiles;
     const bool has_scale = are_seconds || predicted_sum_ > 0;
     const double scale = are_seconds || !has_scale ? 1 : observed_sum_ / predicted_sum_;
-    outlook_.begin_decision(step, scale, std::move(changes));
-    const plan::Observation observed{.step = step, .ahead = list_steps_ahead(step)};
+    outlook_.begin_decision(step, scale, observed.slowness, std::move(changes));
+    observed.ahead = list_steps_ahead(step);
     const policy::Candidate current = find_current();
     const plan::StepAhead& next = observed.ahead.front();
     policy::Candidate chosen = current;
@@ -76,7 +78,8 @@ std::optional<plan::Decision> LengthChooser::decide(std::size_t step, ChangePred
     if (has_scale || !outlook_.predict_step(current, next)) {
         std::size_t horizon = job_.steps - step;
         if (job_.config.policy.horizon > 0) horizon = std::min(horizon, job_.config.policy.horizon);
-        const std::array proposers{make_origin_proposer(origin_), propose_};
+        std::vector proposers{make_origin_proposer(origin_), propose_};
+        if (propose_for_slow_ranks) proposers.push_back(propose_for_slow_ranks);
         const auto verdict = policy::decide(observed, current, proposers, outlook_, {.horizon = horizon});
         if (verdict && verdict->pays_off) {
             chosen = verdict->candidate;

@@ -1,4 +1,5 @@
-// Decides about changes of the layout that follow the lengths of samples, with --elastic length.
+// Decides about changes of the layout that follow the lengths of samples, with --elastic length. If slow ranks
+// change the layout, too, both reasons lead to one decision.
 #pragma once
 
 #include <map>
@@ -18,8 +19,11 @@ public:
 
     // Called after a step (from 0) with its duration.
     void observe(std::size_t step, double seconds);
-    // Returns the decision about the plan after `step` steps; empty if the plan stays.
-    std::optional<plan::Decision> decide(std::size_t step, ChangePredictions changes);
+    // Returns the decision about the plan after the observed steps; empty if the plan stays. If
+    // `propose_for_slow_ranks` is not empty, it varies the candidates for the lengths.
+    std::optional<plan::Decision> decide(plan::Observation observed,
+                                         const policy::Proposer& propose_for_slow_ranks,
+                                         ChangePredictions changes);
     // Called if the last decision was not carried out. Later decisions do not choose its layout.
     void exclude(const layout::Layout& layout) {
         outlook_.exclude(layout);

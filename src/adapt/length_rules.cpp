@@ -82,14 +82,14 @@ private:
 
 }  // namespace
 
-policy::LengthRules make_length_rules(const setup::Job& job, const setup::PlanState& current) {
+policy::LengthRules make_length_rules(const setup::Job& job, const setup::PlanState& current,
+                                      const layout::Layout& origin) {
     const auto predictor = std::make_shared<LengthCostPredictor>(job, current.plan);
     const std::vector<layout::LayerFacts> layers = setup::list_layer_facts(job.model);
-    const layout::ReplicaLayout& replica = current.plan.layout.stages.front().replicas.front();
     return {.teams = list_teams_by_rank(current.plan),
-            .shares = replica.shares,
+            .shares = origin.stages.front().replicas.front().shares,
             .cuts = list_cuts(layers),
-            .reduce_seconds = predictor->predict_reductions(layers, replica.ranks.size()),
+            .reduce_seconds = predictor->predict_reductions(layers, current.plan.teams.front().ranks.size()),
             .costs = [predictor](const plan::StepAhead& step, int microbatches) {
                 return predictor->predict(step, microbatches);
             }};

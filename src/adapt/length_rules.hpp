@@ -8,6 +8,7 @@ namespace trireme::adapt {
 
 // `job` must outlive the result. The layout of `current` must consist of teams of equal size, which all
 // proposed layouts keep.
-policy::LengthRules make_length_rules(const setup::Job& job, const setup::PlanState& current);
+policy::LengthRules make_length_rules(const setup::Job& job, const setup::PlanState& current,
+                                      const layout::Layout& origin);
 
 }  // namespace trireme::adapt

@@ -4,16 +4,15 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <utility>
 
 #include "adapt/length_chooser.hpp"
+#include "adapt/straggler_outlook.hpp"
 #include "trireme/adapt/resumed_plan.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/policy/describe_slowness.hpp"
-#include "trireme/policy/pace_outlook.hpp"
 #include "trireme/policy/planner.hpp"
 #include "trireme/policy/resize.hpp"
 #include "trireme/setup/elastic_layout.hpp"
@@ -33,32 +32,6 @@ double compute_seconds_per_flop(const plan::Observation& observed) {
     const double flops = count_step_flops(observed);
     return flops > 0 ? observed.step_seconds / flops : 0;
 }
-
-// Predicts steps from the observed times of ranks, and changes of plan by a function, which returns nothing for
-// an impossible change. All coming steps are assumed to take equal times.
-class StragglerOutlook final : public policy::Outlook {
-public:
-    using PredictChange = std::function<std::optional<double>(const policy::Candidate&)>;
-
-    StragglerOutlook(const policy::UnevenRules& rules, const plan::Observation& observed,
-                     const plan::Plan& current, PredictChange predict_change)
-        : steps_(rules, observed, current), predict_change_(std::move(predict_change)) {}
-
-    std::optional<policy::StepOutlook> predict_step(const policy::Candidate& candidate,
-                                                    const plan::StepAhead&) override {
-        const std::optional<double> seconds = steps_.predict_step_seconds(candidate.layout);
-        return seconds ? std::optional(policy::StepOutlook{.seconds = *seconds}) : std::nullopt;
-    }
-    // Returns a lower bound, so that decide() finds the best change if one step is ahead.
-    double estimate_change_seconds(const policy::Candidate&, const policy::Candidate&) override { return 0; }
-    std::optional<double> predict_change_seconds(const policy::Candidate& to) override {
-        return predict_change_(to);
-    }
-
-private:
-    policy::PaceOutlook steps_;
-    PredictChange predict_change_;
-};
 
 // Returns a number below 2^53, which is not 0, so that a record of a step can carry it.
 std::uint64_t number_plan(const plan::Plan& plan) {
@@ -249,7 +222,11 @@ std::optional<Choice> PlanChooser::choose(std::size_t step) {
     if (recorded != recorded_decisions_.end())
         return make_choice(*recorded, plan_transition(job_, current_, nodes_, *recorded), observed);
     if (!job_.config.policy.decisions.empty()) return std::nullopt;
-    if (length_chooser_) return take_look_ahead(step);
+    if (length_chooser_) {
+        std::optional<Choice> choice = take_look_ahead(step);
+        if (!choice && is_policy_step(step)) report_idle_policy(observed);
+        return choice;
+    }
     auto decision = end_useless_migration(observed);
     const bool ends_migration = decision.has_value();
     if (!decision) decision = decide(observed);
@@ -287,19 +264,28 @@ std::optional<Choice> PlanChooser::take_look_ahead(std::size_t step) {
 }
 
 std::optional<Choice> PlanChooser::choose_by_lengths(std::size_t step) {
+    const bool weighs_slow_ranks = job_.config.policy.straggler == config::StragglerPolicy::uneven;
+    plan::Observation observed{.step = step};
+    policy::Proposer propose_for_slow_ranks;
+    if (weighs_slow_ranks) {
+        observed = observer_.make_observation(step);
+        if (is_policy_step(step) && !observed.ranks.empty() && policy::is_any_rank_slow(observed))
+            propose_for_slow_ranks = policy::make_uneven_proposer(uneven_rules_, current_.plan);
+    }
     auto decision = length_chooser_->decide(
-        step, {.estimate =
-                   [this](const MovedBytes& moved, double offload_seconds) {
-                       return correction_.correct(link_.predict_seconds(moved.max_rank) + offload_seconds);
-                   },
-               .predict =
-                   [this](const PlanTransition& transition) {
-                       return correction_.correct(predict_from_links(transition));
-                   }});
+        observed, propose_for_slow_ranks,
+        {.estimate =
+             [this](const MovedBytes& moved, double offload_seconds) {
+                 return correction_.correct(link_.predict_seconds(moved.max_rank) + offload_seconds);
+             },
+         .predict =
+             [this](const PlanTransition& transition) {
+                 return correction_.correct(predict_from_links(transition));
+             }});
     if (!decision) return std::nullopt;
     auto transition = plan_transition(job_, current_, nodes_, *decision);
     const double link_seconds = predict_from_links(transition);
-    Choice choice = make_choice(std::move(*decision), std::move(transition), observer_.make_observation(step));
+    Choice choice = make_choice(std::move(*decision), std::move(transition), observed);
     choice.link_seconds = link_seconds;
     return choice;
 }

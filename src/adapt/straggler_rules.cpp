@@ -8,6 +8,7 @@
 #include "trireme/model/model.hpp"
 #include "trireme/schedule/generate.hpp"
 #include "trireme/schedule/search.hpp"
+#include "trireme/setup/elastic_layout.hpp"
 #include "trireme/setup/model_work.hpp"
 
 namespace trireme::adapt {
@@ -115,13 +116,16 @@ policy::OffloadRules make_offload_rules(const setup::Job& job, const setup::Plan
 policy::UnevenRules make_uneven_rules(const setup::Job& job, const setup::PlanState& current,
                                       const layout::Layout& healthy_layout, const std::vector<int>& nodes,
                                       const layout::Link& link) {
+    // If the layout follows lengths, candidates have other stages than the current plan, and other memory per
+    // step than UnevenRules predicts.
+    const bool follows = follows_lengths(job, current.plan);
     return {.widths = list_widths(job.model),
             .layers = predict_layer_work(job, current),
-            .healthy_layout = healthy_layout,
-            .may_move_layers = may_move_stage_boundaries(current.plan),
-            .may_change_turns = may_take_uneven_turns(current.plan),
+            .healthy_layout = follows ? layout::Layout{} : healthy_layout,
+            .may_move_layers = follows || may_move_stage_boundaries(current.plan),
+            .may_change_turns = follows || may_take_uneven_turns(current.plan),
             .nodes = nodes,
-            .memory_limit = job.config.layout.memory_limit,
+            .memory_limit = follows ? 0 : job.config.layout.memory_limit,
             .costs = compute_migration_costs(job, current, link)};
 }
 

@@ -20,15 +20,30 @@ std::string read_text(const JsonNode& node, const char* key) {
     return node.has(key) ? node.at(key).text() : std::string();
 }
 
-// Parses the "terms" of a line. `line` and `node` are the same JSON object.
-std::map<std::string, double> parse_terms(const nlohmann::json& line, const JsonNode& node) {
+// Parses the "terms" of an object. `object` and `node` are the same JSON object.
+std::map<std::string, double> parse_terms(const nlohmann::json& object, const JsonNode& node) {
     std::map<std::string, double> terms;
     if (!node.has("terms")) return terms;
-    if (!line.at("terms").is_object()) node.at("terms").refuse("an object whose values are numbers");
+    if (!object.at("terms").is_object()) node.at("terms").refuse("an object whose values are numbers");
     const JsonNode terms_node = node.at("terms");
-    for (const auto& [name, value] : line.at("terms").items())
+    for (const auto& [name, value] : object.at("terms").items())
         terms[name] = terms_node.at(name.c_str()).number();
     return terms;
+}
+
+// Parses the "causes" of a line. `line` and `node` are the same JSON object.
+std::vector<Cause> parse_causes(const nlohmann::json& line, const JsonNode& node) {
+    std::vector<Cause> causes;
+    if (!node.has("causes")) return causes;
+    const std::array<std::string, 2> needed{"proposer", "reason"};
+    const std::array<std::string, 1> optional{"terms"};
+    for (const JsonNode& each : node.at("causes").items()) {
+        each.require_keys(needed, optional);
+        causes.push_back({.proposer = each.at("proposer").text(),
+                          .reason = each.at("reason").text(),
+                          .terms = parse_terms(line.at("causes").at(causes.size()), each)});
+    }
+    return causes;
 }
 
 void read_seconds(const JsonNode& node, Decision& decision) {
@@ -78,13 +93,15 @@ std::optional<Decision> parse_decision(const std::string& text, const std::strin
     if (line.is_object() && line.contains("no_change")) return std::nullopt;
     const JsonNode node(line, location);
     const std::array<std::string, 2> needed{"step", "layout"};
-    const std::array<std::string, 10> optional{"policy",   "from",       "to",     "microbatches", "schedule",
-                                               "left_out", "migrations", "reason", "terms",        "seconds"};
+    const std::array<std::string, 11> optional{"policy",   "from",     "to",         "microbatches",
+                                               "schedule", "left_out", "migrations", "reason",
+                                               "causes",   "terms",    "seconds"};
     node.require_keys(needed, optional);
     Decision decision{.step = node.at("step").whole_number(),
                       .layout = parse_layout(text, location),
                       .policy = read_text(node, "policy"),
                       .reason = read_text(node, "reason"),
+                      .causes = parse_causes(line, node),
                       .from = read_text(node, "from"),
                       .to = read_text(node, "to"),
                       .terms = parse_terms(line, node)};
@@ -111,6 +128,15 @@ Json to_json_value(const std::map<std::string, double>& terms) {
         }
     }
     return value;
+}
+
+Json to_json_value(const std::vector<Cause>& causes) {
+    Json list = Json::array();
+    for (const Cause& cause : causes) {
+        Json& value = list.emplace_back(Json{{"proposer", cause.proposer}, {"reason", cause.reason}});
+        if (!cause.terms.empty()) value["terms"] = to_json_value(cause.terms);
+    }
+    return list;
 }
 
 }  // namespace
@@ -151,6 +177,7 @@ std::string to_json(const Decision& decision) {
     if (!decision.skipped.empty()) line["left_out"] = decision.skipped;
     if (!decision.migrations.empty()) line["migrations"] = to_json_value(decision.migrations);
     if (!decision.reason.empty()) line["reason"] = decision.reason;
+    if (!decision.causes.empty()) line["causes"] = to_json_value(decision.causes);
     if (!decision.terms.empty()) line["terms"] = to_json_value(decision.terms);
     if (decision.predicted_seconds) line["seconds"]["predicted"] = *decision.predicted_seconds;
     if (decision.measured_seconds) line["seconds"]["measured"] = *decision.measured_seconds;

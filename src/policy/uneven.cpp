@@ -47,11 +47,13 @@ layout::Layout make_even_layout(layout::Layout layout) {
 // Searches for layouts with short steps, for one decision.
 class LayoutSearch {
 public:
-    LayoutSearch(const UnevenRules& rules, const plan::Observation& observed, const plan::Plan& current)
+    // If the rules have no healthy layout, it is `layout` with even shares and turns.
+    LayoutSearch(const UnevenRules& rules, const plan::Observation& observed, const plan::Plan& current,
+                 const layout::Layout& layout)
         : rules_(rules),
           observed_(observed),
           current_(current),
-          healthy_layout_(rules.healthy_layout.stages.empty() ? make_even_layout(current.layout)
+          healthy_layout_(rules.healthy_layout.stages.empty() ? make_even_layout(layout)
                                                               : rules.healthy_layout),
           work_(list_layers(rules, current.layout)),
           paces_(observed, current, work_, rules) {}
@@ -155,7 +157,7 @@ double compute_slowdown(const std::vector<SharedWidth>& widths, const Shares& sh
 Proposer make_uneven_proposer(const UnevenRules& rules, const plan::Plan& current) {
     return [&](const plan::Observation& observed, const Candidate& candidate) {
         std::vector<Candidate> candidates;
-        for (layout::Layout& layout : LayoutSearch(rules, observed, current).list_layouts()) {
+        for (layout::Layout& layout : LayoutSearch(rules, observed, current, candidate.layout).list_layouts()) {
             Candidate& next = candidates.emplace_back(candidate);
             next.layout = std::move(layout);
             next.causes.push_back({.proposer = "uneven", .reason = describe_slowness(observed)});

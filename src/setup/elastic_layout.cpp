@@ -35,14 +35,14 @@ std::string explain_fixed_schedule(const plan::Plan& plan) {
 }
 
 std::string find_reason(const config::RunConfig& config, const plan::Plan& plan) {
-    if (config.policy.straggler != config::StragglerPolicy::off)
-        return "--straggler decides about slow ranks at the same time";
     if (!config.policy.decisions.empty()) return "--decisions replays the changes of plan";
     if (std::string reason = explain_fixed_schedule(plan); !reason.empty()) return reason;
     if (plan.teams.size() == 1) return "all ranks share all layers";
     if (config.layout.recompute.size() > 1) return "--recompute has one value per stage";
     if (!plan.layout.idle.empty()) return "the layout has idle ranks";
-    if (!have_teams_equal_parts(plan.layout)) return "the ranks of the layout have unequal shares";
+    const bool may_have_unequal_parts = config.policy.straggler == config::StragglerPolicy::uneven;
+    if (!may_have_unequal_parts && !have_teams_equal_parts(plan.layout))
+        return "the ranks of the layout have unequal shares";
     return "";
 }
 

@@ -85,11 +85,10 @@ std::vector<std::size_t> find_memory_limits(const config::RunConfig& config,
 
 void check_elastic(const config::RunConfig& config, const model::ModelConfig& model, const plan::Plan& plan) {
     if (!is_elastic(config)) return;
-    if (may_migrate(config.policy))
+    if (may_migrate(config.policy) || may_skip_channels(config.policy.straggler))
         throw ConfigError(
-            "--elastic length cannot be combined with a --straggler policy that offloads matmuls to "
-            "other ranks, because their memory is not planned step by step; use --straggler resize, "
-            "or uneven without --bridge");
+            "--elastic length cannot be combined with a --straggler policy that divides matmuls anew, because "
+            "their memory and time are not planned step by step; use --straggler uneven without --bridge");
     if (model.reads_images())
         throw ConfigError("--elastic length is for texts of different lengths; images have equal lengths");
     if (plan.training.have_common_buffers)

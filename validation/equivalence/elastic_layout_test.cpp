@@ -1,5 +1,6 @@
 // Layouts that follow the lengths of samples give the losses of a single rank.
 #include <random>
+#include <set>
 
 #include "equivalence/equal_losses.hpp"
 
@@ -118,6 +119,27 @@ TEST_F(ElasticLayout, GivesTheLossesOfOneRankIfStagesMergeForShortSteps) {
     for (std::size_t s = 0; s < changing.size(); ++s)
         for (const char* const field : {"loss", "grad_norm"})
             EXPECT_EQ(replayed[s].at(field), changing[s].at(field)) << "step " << s;
+}
+
+// Rank 3 is slow during the long steps of the second run of 20 steps.
+TEST_F(ElasticLayout, GivesTheLossesOfOneRankIfADecisionWeighsLengthsAndASlowRank) {
+    const std::string f64 = "--dtype f64 --device reference ";
+    const std::vector<nlohmann::json> one = train("train", f64, "one");
+
+    expect_near(train("simulate --cluster cluster.json --ranks 4",
+                      f64 + "--pipe 4 --microbatches 8 --elastic length --elastic-means layout "
+                            "--memory-limit 100MB --straggler uneven --look-every 2 "
+                            "--slow rank=3,factor=4,steps=20:60",
+                      "both"),
+                one, 1e-10);
+
+    std::set<std::size_t> cause_counts;
+    std::istringstream lines(read("both/decisions.jsonl"));
+    for (std::string line; std::getline(lines, line);) {
+        const nlohmann::json decision = nlohmann::json::parse(line);
+        if (decision.contains("causes")) cause_counts.insert(decision.at("causes").size());
+    }
+    EXPECT_TRUE(cause_counts.contains(2)) << read("both/decisions.jsonl");
 }
 
 TEST_F(ElasticLayout, GivesTheLossesOfOneRankWithFastKernelsIfStateMovesDuringAStep) {

@@ -84,9 +84,10 @@ TEST_F(Lengths, NeedALayoutThatMayChange) {
     expect_refusal(elastic + "--elastic-means layout --schedule interleaved --chunks 2",
                    "--elastic-means layout cannot change the layout, because schedule interleaved puts "
                    "several stages on each rank");
-    expect_refusal(elastic + "--elastic-means layout --straggler uneven",
-                   "--elastic-means layout cannot change the layout, because --straggler decides about slow "
-                   "ranks at the same time");
+    expect_refusal(elastic + "--straggler resize --tensor 2",
+                   "--elastic length cannot be combined with a --straggler policy that divides matmuls anew, "
+                   "because their memory and time are not planned step by step; use --straggler uneven "
+                   "without --bridge");
     expect_refusal(elastic + "--elastic-means layout --recompute none,full",
                    "--elastic-means layout cannot change the layout, because --recompute has one value per "
                    "stage");

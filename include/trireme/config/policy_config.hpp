@@ -107,8 +107,7 @@ inline bool may_use(const PolicyConfig& policy, ElasticMeans means) {
 
 // True if the layout may follow the lengths of samples, as far as the options say.
 inline bool may_follow_lengths(const PolicyConfig& policy) {
-    return may_use(policy, ElasticMeans::layout) && policy.look_ahead > 0 &&
-           policy.straggler == StragglerPolicy::off && policy.decisions.empty();
+    return may_use(policy, ElasticMeans::layout) && policy.look_ahead > 0 && policy.decisions.empty();
 }
 
 // True if parameters may move to other ranks during a run.

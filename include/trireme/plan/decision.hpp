@@ -13,6 +13,15 @@
 
 namespace trireme::plan {
 
+// A reason for a change of plan.
+struct Cause {
+    std::string proposer = {};                 // name of the proposer, for example "uneven"
+    std::string reason = {};                   // explains the proposal to users
+    std::map<std::string, double> terms = {};  // non-negative numbers by name
+
+    friend bool operator==(const Cause&, const Cause&) = default;
+};
+
 // A change of plan after a step, as a policy or the user decided it.
 struct Decision {
     std::size_t step = 0;                            // the plan changes after this step
@@ -23,6 +32,7 @@ struct Decision {
     std::vector<layout::Migration> migrations = {};  // see Plan::migrations
     std::string policy = {};                         // name of the policy that decided; empty if unset
     std::string reason = {};                         // explains the decision to users
+    std::vector<Cause> causes = {};                  // in the order of the proposers; empty if unknown
     std::string from = {}, to = {};  // compute_hash() of the old and the new plan; empty if unset
     // Non-negative numbers by name: reasons for the decision, for example "gain_s", and effects of the
     // decision, for example "moved_bytes".
@@ -43,12 +53,13 @@ std::vector<std::string> describe_sharing(const Decision& decision);
 //   {"step": 5, "policy": "by hand", "from": "31a0...", "to": "7bcb...", "layout": {...}, "microbatches": 4,
 //    "schedule": "1f1b", "left_out": [0, 0.75],
 //    "migrations": [{"from": 1, "to": 0, "parts": [0.25, 0.25, 0.25, 0.25]}],
-//    "reason": "...", "terms": {...}, "seconds": {"predicted": 0.2, "measured": 0.1}}
+//    "reason": "...", "causes": [{"proposer": "uneven", "reason": "...", "terms": {...}}], "terms": {...},
+//    "seconds": {"predicted": 0.2, "measured": 0.1}}
 //
 // Only "step" and "layout" are required. "left_out" is Decision::skipped, and "parts" has one fraction per
-// layout::Matmul. Blank lines and lines with the key "no_change" are skipped. Throws ConfigError if another
-// line is not a valid decision, or if the steps do not increase from line to line. The message names line and
-// key.
+// layout::Matmul. Of a cause, "terms" is optional. Blank lines and lines with the key "no_change" are skipped.
+// Throws ConfigError if another line is not a valid decision, or if the steps do not increase from line to
+// line. The message names line and key.
 std::vector<Decision> parse_decisions(std::string_view text, const std::string& file);
 std::string to_json(const Decision& decision);  // without a line end
 // Returns a line without a line end, for example {"step": 5, "no_change": "<why>"}. `why` is the reason for

@@ -2,20 +2,16 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "trireme/layout/layout.hpp"
+#include "trireme/plan/decision.hpp"
 #include "trireme/plan/observation.hpp"
 
 namespace trireme::policy {
 
-struct Cause {
-    std::string proposer = {};                 // name of the proposer, for example "uneven"
-    std::string reason = {};                   // explains the proposal to users
-    std::map<std::string, double> terms = {};  // non-negative numbers by name
-};
+using plan::Cause;
 
 struct Candidate {
     layout::Layout layout;

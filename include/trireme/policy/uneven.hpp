@@ -21,8 +21,8 @@ struct SharedWidth {
 struct UnevenRules {
     std::vector<SharedWidth> widths = {};  // all widths of a block; the sum of `work` is 1
     std::vector<LayerWork> layers = {};    // per layer of the model; if empty, all layers have equal work
-    // Layout for equally fast ranks. If it has no stages, the current layout with even shares and even turns is
-    // used.
+    // Layout for equally fast ranks. If it has no stages, the layout of the candidate with even shares and even
+    // turns is used.
     layout::Layout healthy_layout = {};
     bool may_move_layers = false;   // layers may move between stages
     bool may_change_turns = false;  // replicas of a stage may get different numbers of micro-batches

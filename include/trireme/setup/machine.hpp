@@ -25,6 +25,9 @@ struct Machine {
     std::function<std::size_t(int rank)> find_node;
     // The link between two ranks at a time when `leaving_messages` messages leave each node.
     std::function<layout::Link(int a, int b, std::size_t leaving_messages)> find_link;
+    // Per rank: the factor by which all of its kernels take longer than those of its kind of device. If empty,
+    // all factors are 1.
+    std::vector<double> slowness = {};
     std::string description = {};  // for example "predicted for 4 x A100 of a100-1x4"
 };
 
@@ -36,6 +39,10 @@ Machine read_machine(const config::RunConfig& config, int ranks);
 // gets the kernel times of a typical CPU core. Only the ratios of these times matter, because the measured
 // seconds of the layers scale them.
 Machine make_profiled_machine(std::shared_ptr<const plan::RankProfiles> profiles, int ranks);
+
+// Returns Machine::slowness for ranks with the observed slowness `observed`: see policy::SlownessWatch. A rank
+// that is slow because of its kind of device is not slow on the machine.
+std::vector<double> find_slowness_on_machine(const Machine& machine, std::vector<double> observed);
 
 // Returns the machine of equal ranks without a network. Its kernel times are `kernel_seconds`.
 Machine make_uniform_machine(plan::KernelSeconds kernel_seconds);

@@ -63,6 +63,7 @@ private:
     struct ReplicaKind {
         std::vector<std::size_t> shares;        // per rank
         std::vector<std::size_t> device_kinds;  // per rank
+        std::vector<double> slowness;           // per rank: see Machine
         layout::Link link;  // the slowest link between the replica's first rank and its other ranks
         std::vector<layout::Migration> migrations;
 
@@ -79,6 +80,7 @@ private:
     struct RankWork {
         const plan::StageWork* work;
         std::size_t kind;  // kind of the rank's device
+        double slowness;   // see Machine
         MeasuredRatios ratios;
         // Seconds to clear and sum gradients, compute their norm, and back up and update parameters.
         double update_seconds;

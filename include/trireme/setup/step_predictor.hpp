@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "trireme/setup/setup.hpp"
 #include "trireme/setup/step_fitter.hpp"
@@ -12,11 +13,14 @@ namespace trireme::setup {
 class StepPredictor {
 public:
     // `job` is kept by reference, and `current` is copied. `flops` is the FLOP rate of all ranks together.
+    // `slowness` has one factor per rank: the observed time for a matmul relative to the median rank, or 1 if
+    // the rank is not slow. If it is empty, no rank is slow.
     // Times are predicted for the devices and links of --cluster if set, otherwise from the layers, kernels and
     // links of --profile. If neither option is set, times follow from the work of the kernels and from `flops`,
     // and messages take no time. In this case only the ratios between the times of steps are meaningful. Throws
     // the errors of read_machine().
-    StepPredictor(const Job& job, const PlanState& current, int ranks, double flops);
+    StepPredictor(const Job& job, const PlanState& current, int ranks, double flops,
+                  const std::vector<double>& slowness = {});
     ~StepPredictor();
 
     // Returns the predicted seconds of a step, which is numbered from 0.

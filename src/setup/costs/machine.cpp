@@ -8,6 +8,7 @@
 #include "trireme/base/numbers.hpp"
 #include "trireme/layout/layout.hpp"
 #include "trireme/plan/cluster.hpp"
+#include "trireme/policy/slowness_watch.hpp"
 #include "trireme/setup/model_work.hpp"
 #include "trireme/setup/profiled_kernels.hpp"
 #include "trireme/setup/simulated_device.hpp"
@@ -114,6 +115,21 @@ Machine make_profiled_machine(std::shared_ptr<const plan::RankProfiles> profiles
     };
     machine.profiles = std::move(profiles);
     return machine;
+}
+
+std::vector<double> find_slowness_on_machine(const Machine& machine, std::vector<double> observed) {
+    if (observed.empty() || machine.kernel_seconds.size() == 1) return observed;
+    std::vector<double> seconds;
+    for (int rank = 0; rank < static_cast<int>(observed.size()); ++rank)
+        seconds.push_back(machine.kernel_seconds[machine.find_kind(rank)]("linear", {.flops = 1e12}));
+    std::vector<double> sorted = seconds;
+    std::ranges::sort(sorted);
+    const double median = sorted[(sorted.size() - 1) / 2];
+    for (std::size_t rank = 0; rank < observed.size(); ++rank) {
+        const double known = seconds[rank] / median;
+        if (known > policy::SlownessRules{}.slow_factor) observed[rank] /= known;
+    }
+    return observed;
 }
 
 Machine make_uniform_machine(plan::KernelSeconds kernel_seconds) {

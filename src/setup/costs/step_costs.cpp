@@ -60,13 +60,16 @@ StepCostPredictor::StepCostPredictor(const PricedPlan& priced, const Machine& ma
 StepCostPredictor::ReplicaKind StepCostPredictor::find_kind(const layout::ReplicaLayout& replica) const {
     ReplicaKind kind{.shares = replica.shares,
                      .device_kinds = {},
+                     .slowness = {},
                      .link = {},
                      .migrations = find_team_migrations(priced_.plan.migrations, replica.ranks)};
     for (std::size_t r = 0; r < replica.ranks.size(); ++r) {
-        kind.device_kinds.push_back(machine_.find_kind(replica.ranks[r]));
+        const int rank = replica.ranks[r];
+        kind.device_kinds.push_back(machine_.find_kind(rank));
+        kind.slowness.push_back(machine_.slowness.empty() ? 1
+                                                          : machine_.slowness[static_cast<std::size_t>(rank)]);
         if (r == 0) continue;
-        const layout::Link link =
-            machine_.find_link(replica.ranks.front(), replica.ranks[r], replica.ranks.size());
+        const layout::Link link = machine_.find_link(replica.ranks.front(), rank, replica.ranks.size());
         constexpr double typical_bytes = 1e6;
         if (r == 1 || link.predict_seconds(typical_bytes) > kind.link.predict_seconds(typical_bytes))
             kind.link = link;
@@ -84,12 +87,13 @@ StepCostPredictor::ReplicaWork StepCostPredictor::make_replica_work(std::size_t 
                                     .recompute = priced_.plan.recompute[s]};
         const std::size_t device = kind.device_kinds[r];
         const MeasuredRatios ratios = find_measured_ratios(s, device);
-        work.ranks.push_back(
-            {.work = &works_.find(spec, kind.migrations, first_rank),
-             .kind = device,
-             .ratios = ratios,
-             .update_seconds = ratios.update * (predict_update_seconds(spec, stage.replicas.size(), device) +
-                                                predict_backup_seconds(spec, stage.replicas.size(), device))});
+        work.ranks.push_back({.work = &works_.find(spec, kind.migrations, first_rank),
+                              .kind = device,
+                              .slowness = kind.slowness[r],
+                              .ratios = ratios,
+                              .update_seconds = kind.slowness[r] * ratios.update *
+                                                (predict_update_seconds(spec, stage.replicas.size(), device) +
+                                                 predict_backup_seconds(spec, stage.replicas.size(), device))});
     }
     return work;
 }
@@ -267,13 +271,13 @@ schedule::StageCost StepCostPredictor::predict_passes(const ReplicaWork& replica
     double backward = 0;
     for (const RankWork& rank : replica.ranks) {
         const plan::TrainingCosts costs = rank.work->predict_costs(shape, machine_.kernel_seconds[rank.kind]);
-        const MeasuredRatios& ratios = rank.ratios;
-        slowest.forward = std::max(slowest.forward, predict_seconds(costs.forward, ratios.forward));
-        slowest.backward_input =
-            std::max(slowest.backward_input, predict_seconds(costs.backward_input, ratios.backward_input));
-        slowest.backward_weight =
-            std::max(slowest.backward_weight, predict_seconds(costs.backward_weight, ratios.backward_weight));
-        backward = std::max(backward, predict_seconds(costs.backward, ratios.backward));
+        const auto raise = [&](double& seconds, const plan::PassCost& cost, double ratio) {
+            seconds = std::max(seconds, predict_seconds(cost, rank.slowness * ratio));
+        };
+        raise(slowest.forward, costs.forward, rank.ratios.forward);
+        raise(slowest.backward_input, costs.backward_input, rank.ratios.backward_input);
+        raise(slowest.backward_weight, costs.backward_weight, rank.ratios.backward_weight);
+        raise(backward, costs.backward, rank.ratios.backward);
     }
     if (!splits_backward) {
         const double halves = slowest.backward_input + slowest.backward_weight;

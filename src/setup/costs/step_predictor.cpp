@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "trireme/base/error.hpp"
 #include "trireme/setup/machine.hpp"
@@ -13,12 +14,12 @@
 
 namespace trireme::setup {
 struct StepPredictor::State {
-    State(const Job& job, PlanState plan_state, int ranks, double flops)
+    State(const Job& job, PlanState plan_state, Machine machine_of_job, int ranks)
         : steps(job.steps),
           is_elastic(job.config.policy.elastic == config::Elastic::length),
           current(std::move(plan_state)),
           planner(job, current),
-          machine(choose_machine(job, ranks, flops)),
+          machine(std::move(machine_of_job)),
           priced(make_priced_plan(job, current)),
           costs(priced, machine),
           bytes({job, current}, job.config.optimizer, current.gradients, ranks,
@@ -42,8 +43,12 @@ struct StepPredictor::State {
     std::map<std::vector<plan::MicrobatchShape>, double> known_seconds = {};
 };
 
-StepPredictor::StepPredictor(const Job& job, const PlanState& current, int ranks, double flops)
-    : state_(std::make_unique<State>(job, current, ranks, flops)) {}
+StepPredictor::StepPredictor(const Job& job, const PlanState& current, int ranks, double flops,
+                             const std::vector<double>& slowness) {
+    Machine machine = choose_machine(job, ranks, flops);
+    machine.slowness = find_slowness_on_machine(machine, slowness);
+    state_ = std::make_unique<State>(job, current, std::move(machine), ranks);
+}
 StepPredictor::~StepPredictor() = default;
 
 // The time of a step depends on its neighbours only if steps overlap.

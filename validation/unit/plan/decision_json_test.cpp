@@ -29,6 +29,8 @@ Decision full_decision() {
             .reason = "rank 1 is slow",
             .from = "0123456789abcdef",
             .to = "fedcba9876543210",
+            .causes = {{.proposer = "length", .reason = "long samples", .terms = {{"longest", 512}}},
+                       {.proposer = "uneven", .reason = "rank 1 is slow"}},
             .terms = {{"gain", 0.25}, {"moved_bytes", 4096}},
             .predicted_seconds = 0.75,
             .measured_seconds = 0.5};
@@ -48,7 +50,9 @@ TEST(DecisionJson, IsOneLineWithKeysInReadingOrder) {
               R"("layout":{"layers":4,"stages":[{"layers":[0,2],"replicas":[{"ranks":[0]},{"ranks":[1]}]},)"
               R"({"layers":[2,4],"replicas":[{"ranks":[2]}]}],"idle":[]},"microbatches":4,"schedule":"gpipe",)"
               R"("left_out":[0.0,0.75,0.0],"migrations":[{"from":1,"to":0,"parts":[0.125,0.125,0.0,0.125]}],)"
-              R"("reason":"rank 1 is slow","terms":{"gain":0.25,"moved_bytes":4096},)"
+              R"("reason":"rank 1 is slow",)"
+              R"("causes":[{"proposer":"length","reason":"long samples","terms":{"longest":512}},)"
+              R"({"proposer":"uneven","reason":"rank 1 is slow"}],"terms":{"gain":0.25,"moved_bytes":4096},)"
               R"("seconds":{"predicted":0.75,"measured":0.5}})");
 }
 
@@ -73,7 +77,7 @@ TEST(DecisionJson, NamesTheLineAndKeyOfAnError) {
     EXPECT_EQ(
         refusal_of_decisions(R"({"step": 2})"),
         "my.jsonl, line 1 has no \"layout\"; the known keys are step, layout, policy, from, to, microbatches, "
-        "schedule, left_out, migrations, reason, terms, seconds");
+        "schedule, left_out, migrations, reason, causes, terms, seconds");
     EXPECT_EQ(refusal_of_decisions(line(1, R"(, "left_out": [0, 1])")),
               "my.jsonl, line 1: left_out[1] is 1; it must be a fraction: at least 0 and less than 1");
     EXPECT_EQ(refusal_of_decisions(line(1, R"(, "migrations": [{"from": 1, "to": 0}])")),
@@ -85,6 +89,8 @@ TEST(DecisionJson, NamesTheLineAndKeyOfAnError) {
               "my.jsonl, line 1: microbatches is 0; it must be at least 1");
     EXPECT_EQ(refusal_of_decisions(line(1, R"(, "terms": {"gain": "much"})")),
               "my.jsonl, line 1: terms.gain is \"much\"; it must be a number of at least 0");
+    EXPECT_EQ(refusal_of_decisions(line(1, R"(, "causes": [{"proposer": "length"}])")),
+              "my.jsonl, line 1: causes[0] has no \"reason\"; the known keys are proposer, reason, terms");
     EXPECT_EQ(refusal_of_decisions(line(1, R"(, "terms": [1])")),
               "my.jsonl, line 1: terms is [1]; it must be an object whose values are numbers");
     EXPECT_EQ(refusal_of_decisions(line(1, R"(, "shedule": "1f1b")")),
