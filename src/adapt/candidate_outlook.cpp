@@ -127,6 +127,10 @@ std::optional<double> CandidateOutlook::predict_change_seconds(const policy::Can
     return entry.change_seconds;
 }
 
+std::size_t CandidateOutlook::predict_deficit_bytes(const policy::Candidate& candidate, std::size_t step) {
+    return find_entry(candidate).predictor->predict_memory(step).deficit_bytes;
+}
+
 std::string CandidateOutlook::explain_lack_for_longest_samples(const policy::Candidate& candidate) const {
     std::string why;
     const auto ranks = static_cast<int>(nodes_.size());

@@ -38,6 +38,10 @@ public:
     double estimate_change_seconds(const policy::Candidate& from, const policy::Candidate& to) override;
     std::optional<double> predict_change_seconds(const policy::Candidate& to) override;
 
+    // Returns the bytes by which a step, which the plan of the candidate can execute, exceeds the memory of a
+    // rank without additional recomputation and offload.
+    std::size_t predict_deficit_bytes(const policy::Candidate& candidate, std::size_t step);
+
     // Changes to this layout become impossible.
     void exclude(const layout::Layout& layout) { excluded_layouts_.push_back(layout); }
     // Returns why the plan of the candidate cannot execute micro-batches of the longest samples; an empty text

@@ -32,12 +32,19 @@ LengthChooser::LengthChooser(const setup::Job& job, const setup::PlanState& curr
       propose_(make_length_proposer(make_length_rules(job, current, origin))),
       outlook_(job, current, nodes) {}
 
-void LengthChooser::observe(std::size_t step, double seconds) {
-    const auto predicted = predicted_seconds_.find(step);
+void LengthChooser::observe(records::StepOutcome& outcome) {
+    if (auto decision = decisions_.extract(outcome.step)) outcome.elastic = std::move(decision.mapped());
+    const auto predicted = predicted_seconds_.find(outcome.step);
     if (predicted == predicted_seconds_.end()) return;
-    observed_sum_ += seconds;
+    observed_sum_ += outcome.seconds;
     predicted_sum_ += predicted->second;
     predicted_seconds_.erase(predicted);
+}
+
+void LengthChooser::exclude(const layout::Layout& layout) {
+    outlook_.exclude(layout);
+    predicted_seconds_.clear();
+    if (!decisions_.empty()) decisions_.rbegin()->second.outcome = "keep";
 }
 
 policy::Candidate LengthChooser::find_current() const {
@@ -60,6 +67,15 @@ std::vector<plan::StepAhead> LengthChooser::list_steps_ahead(std::size_t step) {
     return steps;
 }
 
+// Describes the decision that step `step` has the plan of `chosen`.
+records::ElasticDecision LengthChooser::describe(const policy::Candidate& chosen, std::size_t step) {
+    const std::size_t before = current_.plan.layout.stages.size();
+    const std::size_t after = chosen.layout.stages.size();
+    if (chosen.layout == current_.plan.layout)
+        return {.outcome = outlook_.predict_deficit_bytes(chosen, step) > 0 ? "memory" : "keep"};
+    return {.outcome = after > before ? "grow" : after < before ? "shrink" : "rearrange"};
+}
+
 // If predictions are only relative, the plan stays until a step has been observed, unless the next step does
 // not fit into memory.
 std::optional<plan::Decision> LengthChooser::decide(plan::Observation observed,
@@ -74,13 +90,14 @@ std::optional<plan::Decision> LengthChooser::decide(plan::Observation observed,
     const policy::Candidate current = find_current();
     const plan::StepAhead& next = observed.ahead.front();
     policy::Candidate chosen = current;
+    std::optional<policy::Verdict> verdict;
     std::optional<plan::Decision> decision;
     if (has_scale || !outlook_.predict_step(current, next)) {
         std::size_t horizon = job_.steps - step;
         if (job_.config.policy.horizon > 0) horizon = std::min(horizon, job_.config.policy.horizon);
         std::vector proposers{make_origin_proposer(origin_), propose_};
         if (propose_for_slow_ranks) proposers.push_back(propose_for_slow_ranks);
-        const auto verdict = policy::decide(observed, current, proposers, outlook_, {.horizon = horizon});
+        verdict = policy::decide(observed, current, proposers, outlook_, {.horizon = horizon});
         if (verdict && verdict->pays_off) {
             chosen = verdict->candidate;
             decision = make_decision(step, chosen);
@@ -89,8 +106,15 @@ std::optional<plan::Decision> LengthChooser::decide(plan::Observation observed,
             decision->terms["predicted_step_s"] = verdict->step_seconds;
         }
     }
-    if (const auto outlook = outlook_.predict_step(chosen, next); outlook && !are_seconds)
-        predicted_seconds_[step] = outlook->seconds / scale;
+    const auto outlook = outlook_.predict_step(chosen, next);
+    if (!outlook) return decision;
+    if (!are_seconds) predicted_seconds_[step] = outlook->seconds / scale;
+    records::ElasticDecision& record = decisions_[step] = describe(chosen, step);
+    if (verdict) {
+        record.current_seconds = verdict->current_seconds;
+        record.new_seconds = verdict->path_seconds;
+        record.change_seconds = verdict->change_seconds;
+    }
     return decision;
 }
 

@@ -8,6 +8,7 @@
 
 #include "adapt/candidate_outlook.hpp"
 #include "trireme/policy/candidate.hpp"
+#include "trireme/records/step_outcome.hpp"
 
 namespace trireme::adapt {
 
@@ -17,24 +18,22 @@ public:
     LengthChooser(const setup::Job& job, const setup::PlanState& current, const layout::Layout& origin,
                   const std::vector<int>& nodes);
 
-    // Called after a step (from 0) with its duration.
-    void observe(std::size_t step, double seconds);
+    // Called after a step. Sets the decision about the plan of the step in `outcome`.
+    void observe(records::StepOutcome& outcome);
     // Returns the decision about the plan after the observed steps; empty if the plan stays. If
     // `propose_for_slow_ranks` is not empty, it varies the candidates for the lengths.
     std::optional<plan::Decision> decide(plan::Observation observed,
                                          const policy::Proposer& propose_for_slow_ranks,
                                          ChangePredictions changes);
     // Called if the last decision was not carried out. Later decisions do not choose its layout.
-    void exclude(const layout::Layout& layout) {
-        outlook_.exclude(layout);
-        predicted_seconds_.clear();
-    }
+    void exclude(const layout::Layout& layout);
 
     // Throws ConfigError if no layout can execute a step of the longest samples.
     void check_longest_samples();
 
 private:
     policy::Candidate find_current() const;
+    records::ElasticDecision describe(const policy::Candidate& chosen, std::size_t step);
     std::vector<plan::StepAhead> list_steps_ahead(std::size_t step);
 
     const setup::Job& job_;
@@ -45,6 +44,7 @@ private:
     CandidateOutlook outlook_;
     // If predictions are only relative, observed steps scale them. The predictions are those of coming steps.
     std::map<std::size_t, double> predicted_seconds_;
+    std::map<std::size_t, records::ElasticDecision> decisions_;  // about the plans of coming steps
     double observed_sum_ = 0;
     double predicted_sum_ = 0;
 };

@@ -69,7 +69,7 @@ PlanChooser::PlanChooser(const setup::Job& job, const setup::PlanState& current,
 PlanChooser::~PlanChooser() = default;
 
 std::vector<policy::SlownessChange> PlanChooser::observe(records::StepOutcome& outcome) {
-    if (length_chooser_) length_chooser_->observe(outcome.step, outcome.seconds);
+    if (length_chooser_) length_chooser_->observe(outcome);
     return observer_.add(outcome);
 }
 

@@ -87,6 +87,7 @@ void FigureSum::add(const StepOutcome& outcome) {
     if (outcome.deficit_bytes)
         figures_.steps_fitted_to_memory =
             figures_.steps_fitted_to_memory.value_or(0) + (*outcome.deficit_bytes > 0 ? 1 : 0);
+    if (outcome.elastic) figures_.elastic_outcomes[outcome.elastic->outcome] += 1;
     figures_.seconds += outcome.seconds;
     figures_.last_step_seconds = outcome.seconds;
     step_seconds_.push_back(outcome.seconds);

@@ -86,6 +86,18 @@ void visit_fields(auto& visit, As<StepLine> auto& line) {
     visit.count("recomputed_bytes", line.recomputed_bytes);
     visit.count("offloaded_bytes", line.offloaded_bytes);
     visit("recompute", line.recompute);
+    visit("elastic/outcome", line.elastic.outcome);
+    visit("elastic/current_s", line.elastic.current_seconds);
+    visit("elastic/new_s", line.elastic.new_seconds);
+    visit("elastic/change_s", line.elastic.change_seconds);
+    visit("elastic/memory_s", line.elastic.memory_seconds);
+    visit("elastic/A", line.elastic.fits);
+    visit("elastic/B", line.elastic.change_takes_longer);
+    visit("elastic/C", line.elastic.memory_plan_fits);
+    visit("elastic/D", line.elastic.memory_plan_is_faster);
+    visit.count("elastic/peak_bytes", line.elastic.peak_bytes);
+    visit.count("elastic/pooled_bytes", line.elastic.pooled_bytes);
+    visit.count("elastic/refused_candidates", line.elastic.refused_candidates);
     visit("planning_s", line.planning_s);
     visit("clock", line.clock);
     visit("tokens_per_s", line.tokens_per_s);

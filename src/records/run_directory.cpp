@@ -82,6 +82,7 @@ StepLine make_step_line(std::size_t step, const StepOutcome& outcome, const setu
     if (outcome.recomputed_bytes) line.recomputed_bytes = to_figure(*outcome.recomputed_bytes);
     if (outcome.offloaded_bytes) line.offloaded_bytes = to_figure(*outcome.offloaded_bytes);
     if (outcome.recompute) line.recompute = to_string(*outcome.recompute);
+    line.elastic = outcome.elastic.value_or(ElasticDecision{});
     if (outcome.planning_seconds > 0) line.planning_s = outcome.planning_seconds;
     line.clock = find_clock_name();
     line.tokens_per_s = to_figure(outcome.size.tokens) / outcome.seconds;
@@ -178,6 +179,19 @@ void add_costs(Summary& summary, const Figures& f) {
     summary.predicted_bytes = to_figure(f.predicted_bytes);
 }
 
+void add_elastic_outcomes(Summary& summary, const ElasticOutcomes& counts) {
+    if (counts.empty()) return;
+    const auto count = [&](const char* outcome) {
+        const auto found = counts.find(outcome);
+        return found == counts.end() ? 0 : to_figure(found->second);
+    };
+    summary.kept = count("keep");
+    summary.fitted_to_memory = count("memory");
+    summary.grown = count("grow");
+    summary.shrunk = count("shrink");
+    summary.rearranged = count("rearrange");
+}
+
 Summary make_summary(const Figures& f, const std::string& peak_description,
                      std::optional<std::size_t> tokens_of_image) {
     Summary summary;
@@ -188,6 +202,7 @@ Summary make_summary(const Figures& f, const std::string& peak_description,
     summary.skipped_steps = to_figure(f.skipped_steps);
     if (f.rolled_back_updates) summary.rolled_back_updates = to_figure(*f.rolled_back_updates);
     if (f.steps_fitted_to_memory) summary.steps_fitted_to_memory = to_figure(*f.steps_fitted_to_memory);
+    add_elastic_outcomes(summary, f.elastic_outcomes);
     add_losses(summary, f);
     add_speed(summary, f, tokens_of_image);
     summary.peak_description = peak_description;

@@ -21,6 +21,11 @@ void visit_fields(auto& visit, As<Summary> auto& summary) {
     visit.count("skipped_steps", summary.skipped_steps);
     visit.count("rolled_back_updates", summary.rolled_back_updates);
     visit.count("steps_fitted_to_memory", summary.steps_fitted_to_memory);
+    visit.count("elastic/keep", summary.kept);
+    visit.count("elastic/memory", summary.fitted_to_memory);
+    visit.count("elastic/grow", summary.grown);
+    visit.count("elastic/shrink", summary.shrunk);
+    visit.count("elastic/rearrange", summary.rearranged);
     visit("loss/first", summary.first_loss);
     visit("loss/last", summary.last_loss);
     visit("loss/validation", summary.validation_loss);

@@ -24,8 +24,7 @@ struct BubbleBreakdown {
     double wait_other = 0;   // the rest: other waits, and work outside of kernels
 };
 
-// Splits the bubble of one or more steps that took `seconds`. The time in kernels, `compute_seconds`, and
-// `waits` are means over the ranks.
+// Splits the bubble of steps that took `seconds`. The other arguments are means over the ranks.
 BubbleBreakdown split_bubble(double seconds, double compute_seconds, const plan::RankWaits& waits);
 
 // The measured cost of a change of plan. Equal on all ranks.
@@ -51,7 +50,8 @@ struct Figures {
     // Number of speculative updates that were rolled back. Empty if all updates wait for the gradient norm.
     std::optional<std::size_t> rolled_back_updates = {};
     std::optional<std::size_t> steps_fitted_to_memory = {};  // see StepOutcome::deficit_bytes
-    std::size_t earlier_steps = 0;  // steps of earlier starts of the run
+    ElasticOutcomes elastic_outcomes = {};                   // empty unless the layout follows lengths
+    std::size_t earlier_steps = 0;                           // steps of earlier starts of the run
     // Number of steps over which the verdict compares losses. Steps of earlier starts are included if the first
     // loss of these starts is known.
     std::size_t judged_steps = 0;

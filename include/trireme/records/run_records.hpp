@@ -71,7 +71,8 @@ struct StepLine {
     Figure limit_bytes, deficit_bytes, recomputed_bytes, offloaded_bytes;  // see setup::StepFit
     Figure planning_s;      // planning time on the rank that writes the record; empty in simulations
     std::string recompute;  // of all micro-batches; empty unless steps choose it
-    std::string clock;      // "wall" or "simulated"
+    ElasticDecision elastic;
+    std::string clock;  // "wall" or "simulated"
     Figure tokens_per_s, mfu, mfu_causal, bubble;
     Figure bubble_schedule, wait_tensor, wait_data, wait_other;  // the parts of the bubble
     RankLists ranks;                                             // empty for a run of one rank
@@ -101,6 +102,7 @@ struct Summary {
     std::string clock;                                                // "wall" or "simulated"
     Figure steps, earlier_steps, skipped_steps, rolled_back_updates;  // earlier_steps: of earlier starts
     Figure steps_fitted_to_memory;
+    Figure kept, fitted_to_memory, grown, shrunk, rearranged;  // decisions by outcome: see ElasticDecision
     Figure first_loss, last_loss, validation_loss;
     Figure accuracy, exact_match, f1;  // on the validation samples
     Figure seconds, median_step_s, last_step_s;

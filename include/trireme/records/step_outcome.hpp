@@ -11,6 +11,7 @@
 #include "trireme/device/tensor.hpp"
 #include "trireme/plan/observation.hpp"
 #include "trireme/plan/recompute.hpp"
+#include "trireme/records/elastic_decision.hpp"
 #include "trireme/setup/model_flops.hpp"
 
 namespace trireme::records {
@@ -60,6 +61,7 @@ struct StepOutcome {
     std::optional<std::size_t> predicted_bytes = {}, limit_bytes = {}, deficit_bytes = {},
                                recomputed_bytes = {}, offloaded_bytes = {};
     std::optional<plan::Recompute> recompute = {};
+    std::optional<ElasticDecision> elastic = {};
     double compute_seconds = 0;               // in kernels; mean over the ranks
     plan::RankWaits waits = {};               // mean over the ranks
     std::vector<plan::RankTimes> ranks = {};  // per rank

@@ -1,0 +1,34 @@
+// Decisions about the plans of steps, with --elastic length.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace trireme::records {
+
+// The decision about the plan of a step. Equal on all ranks. The outcomes are:
+//   keep       the plan stays, and the step fits into memory
+//   memory     the plan stays, and the step fits with recomputation or offload
+//   grow       the plan changes to more stages
+//   shrink     the plan changes to fewer stages
+//   rearrange  the plan changes, and the number of stages stays
+struct ElasticDecision {
+    std::string outcome = {};
+    // Seconds with the current plan, and with the best other plan including its changes. The decision compares
+    // them: over the steps ahead, or over one step with --elastic-rule published. Empty if there is no other
+    // plan.
+    std::optional<double> current_seconds = {}, new_seconds = {};
+    std::optional<double> change_seconds = {};  // of the change to the other plan
+    // With --elastic-rule published: see policy::PublishedVerdict.
+    std::optional<double> memory_seconds = {};
+    std::optional<bool> fits = {}, change_takes_longer = {}, memory_plan_fits = {}, memory_plan_is_faster = {};
+    std::optional<double> peak_bytes = {}, pooled_bytes = {};
+    std::optional<double> refused_candidates = {};
+};
+
+// Number of decisions by outcome.
+using ElasticOutcomes = std::map<std::string, std::size_t>;
+
+}  // namespace trireme::records
