@@ -21,21 +21,41 @@ struct CutSeconds {
     }
 };
 
-// The seconds of all possible stages. A run is a list of layers that no cut divides; runs have indices.
+// Limits of the number of runs or of teams of a stage.
+struct StageLimits {
+    std::size_t min = 1;
+    std::size_t max = 1;
+
+    // Returns the limits of the first stage, if `rest_stages` stages after it share the rest of `left`. Its
+    // minimum exceeds its maximum if this is impossible.
+    StageLimits limit_first(std::size_t left, std::size_t rest_stages) const {
+        if (left < rest_stages * min) return {1, 0};
+        const std::size_t max_rest = std::min(left, rest_stages * max);
+        return {std::max(min, left - max_rest), std::min(max, left - rest_stages * min)};
+    }
+};
+
+// The seconds of all possible stages. Runs have indices.
 class StageCosts {
 public:
     explicit StageCosts(const CutProblem& problem)
-        : send_seconds_(problem.send_seconds),
+        : is_divided_(problem.replica_work == ReplicaWork::divided),
+          microbatches_(problem.microbatches),
+          send_seconds_(problem.send_seconds),
           teams_(problem.slowness.size()),
           begins_(problem.cuts),
           work_(add_runs(problem.layer_seconds)),
           reduce_(add_runs(problem.reduce_seconds)),
           slowness_((teams_ + 1) * (teams_ + 1), 1) {
-        const auto microbatches = static_cast<std::size_t>(problem.microbatches);
-        max_replicas_ = std::min(teams_, microbatches);
         begins_.push_back(problem.layer_seconds.size());
-        for (std::size_t r = 1; r <= max_replicas_; ++r) {
-            later_microbatches_.push_back(static_cast<double>((microbatches + r - 1) / r - 1));
+        const CutBounds& bounds = problem.bounds;
+        run_limits_ = {std::max<std::size_t>(1, bounds.min_runs), std::min(runs(), bounds.max_runs)};
+        const auto microbatches = static_cast<std::size_t>(problem.microbatches);
+        replica_limits_ = {std::max<std::size_t>(1, bounds.min_replicas),
+                           std::min({teams_, microbatches, bounds.max_replicas})};
+        for (std::size_t r = 1; r <= replica_limits_.max; ++r) {
+            const std::size_t executed = is_divided_ ? microbatches : (microbatches + r - 1) / r;
+            later_microbatches_.push_back(static_cast<double>(executed - 1));
             reductions_.push_back(2 * static_cast<double>(r - 1) / static_cast<double>(r));
         }
         for (std::size_t team = 0; team < teams_; ++team) {
@@ -49,7 +69,8 @@ public:
 
     std::size_t runs() const { return work_.size() - 1; }
     std::size_t teams() const { return teams_; }
-    std::size_t max_replicas() const { return max_replicas_; }
+    const StageLimits& run_limits() const { return run_limits_; }
+    const StageLimits& replica_limits() const { return replica_limits_; }
     std::size_t count_layers(std::size_t begin, std::size_t end) const { return begins_[end] - begins_[begin]; }
 
     // Returns the seconds of a stage with the runs from `begin` to `end` - 1 on `replicas` teams from `team`
@@ -58,8 +79,11 @@ public:
         const double send_seconds = end < runs() ? send_seconds_ : 0;
         const double seconds =
             slowness_[team * (teams_ + 1) + replicas] * (work_[end] - work_[begin]) + send_seconds;
-        return {seconds, later_microbatches_[replicas - 1] * seconds +
-                             reductions_[replicas - 1] * (reduce_[end] - reduce_[begin])};
+        const double reduction = reductions_[replicas - 1] * (reduce_[end] - reduce_[begin]);
+        const double later = later_microbatches_[replicas - 1];
+        if (!is_divided_) return {seconds, later * seconds + reduction};
+        const double divided = seconds / static_cast<double>(replicas) + reduction / microbatches_;
+        return {divided, later * divided};
     }
 
 private:
@@ -75,14 +99,17 @@ private:
         return sums;
     }
 
+    bool is_divided_;
+    double microbatches_;
     double send_seconds_;
     std::size_t teams_;
     std::vector<std::size_t> begins_;  // first layer of each run, and the number of layers
     std::vector<double> work_;
     std::vector<double> reduce_;
     std::vector<double> slowness_;  // by first team and number of replicas
-    std::size_t max_replicas_ = 0;
-    std::vector<double> later_microbatches_ = {};  // by number of replicas - 1
+    StageLimits run_limits_ = {};
+    StageLimits replica_limits_ = {};
+    std::vector<double> later_microbatches_ = {};  // per replica; by number of replicas - 1
     std::vector<double> reductions_ = {};          // by number of replicas - 1
 };
 
@@ -90,12 +117,18 @@ private:
 // seconds separately, so each part is exact, but different cuts may reach them.
 class RestBounds {
 public:
-    RestBounds(const StageCosts& costs, std::size_t max_stages)
+    // The bounds serve searches for cuts with `min_stages` to `max_stages` stages.
+    RestBounds(const StageCosts& costs, std::size_t min_stages, std::size_t max_stages)
         : costs_(costs),
           bounds_((max_stages + 1) * (costs.runs() + 1) * (costs.teams() + 1), {impossible, impossible}) {
+        bounds_[index(0, costs.runs(), costs.teams())] = {};
         for (std::size_t stages = 1; stages <= max_stages; ++stages) {
-            for (std::size_t begin = 0; begin + stages <= costs.runs(); ++begin) {
-                for (std::size_t team = 0; team + stages <= costs.teams(); ++team)
+            const std::size_t min_earlier = min_stages - std::min(min_stages, stages);
+            const std::size_t max_earlier = max_stages - stages;
+            for (std::size_t begin = min_earlier * costs.run_limits().min;
+                 begin <= std::min(costs.runs(), max_earlier * costs.run_limits().max); ++begin) {
+                for (std::size_t team = min_earlier * costs.replica_limits().min;
+                     team <= std::min(costs.teams(), max_earlier * costs.replica_limits().max); ++team)
                     bounds_[index(stages, begin, team)] = find_bound(stages, begin, team);
             }
         }
@@ -112,16 +145,12 @@ private:
     }
 
     CutSeconds find_bound(std::size_t stages, std::size_t begin, std::size_t team) const {
-        const std::size_t teams = costs_.teams() - team;
-        if (stages == 1) {
-            if (teams > costs_.max_replicas()) return {impossible, impossible};
-            return costs_.find(begin, costs_.runs(), team, teams);
-        }
         CutSeconds best{impossible, impossible};
-        const std::size_t max_replicas = std::min(costs_.max_replicas(), teams - (stages - 1));
-        for (std::size_t end = begin + 1; end + stages - 1 <= costs_.runs(); ++end) {
+        const StageLimits runs = costs_.run_limits().limit_first(costs_.runs() - begin, stages - 1);
+        const StageLimits replicas = costs_.replica_limits().limit_first(costs_.teams() - team, stages - 1);
+        for (std::size_t end = begin + runs.min; end <= begin + runs.max; ++end) {
             const CutSeconds* rest = &at(stages - 1, end, team);
-            for (std::size_t r = 1; r <= max_replicas; ++r) {
+            for (std::size_t r = replicas.min; r <= replicas.max; ++r) {
                 const CutSeconds joined = costs_.find(begin, end, team, r).join(rest[r]);
                 best.first = std::min(best.first, joined.first);
                 best.others = std::min(best.others, joined.others);
@@ -166,14 +195,12 @@ private:
     void visit_children(std::size_t parent, std::size_t remaining, Visit&& visit) const {
         const Prefix from = prefixes_[parent];
         const std::size_t rest_stages = remaining - 1;
-        const std::size_t teams = costs_.teams() - from.team;
-        const std::size_t min_end = rest_stages == 0 ? costs_.runs() : from.end + 1;
-        const std::size_t min_replicas = rest_stages == 0 ? teams : 1;
-        const std::size_t max_replicas = std::min(costs_.max_replicas(), teams - rest_stages);
-        for (std::size_t end = min_end; end + rest_stages <= costs_.runs(); ++end) {
-            for (std::size_t r = min_replicas; r <= max_replicas; ++r) {
-                const CutSeconds rest =
-                    rest_stages == 0 ? CutSeconds{} : bounds_.at(rest_stages, end, from.team + r);
+        const StageLimits runs = costs_.run_limits().limit_first(costs_.runs() - from.end, rest_stages);
+        const StageLimits replicas =
+            costs_.replica_limits().limit_first(costs_.teams() - from.team, rest_stages);
+        for (std::size_t end = from.end + runs.min; end <= from.end + runs.max; ++end) {
+            for (std::size_t r = replicas.min; r <= replicas.max; ++r) {
+                const CutSeconds rest = bounds_.at(rest_stages, end, from.team + r);
                 if (rest.first == impossible) continue;
                 const CutSeconds stage = costs_.find(from.end, end, from.team, r);
                 visit(Prefix{end, from.team + r, from.seconds.join(stage), parent}, stage, rest);
@@ -288,18 +315,29 @@ private:
     double best_seconds_ = impossible;
 };
 
-}  // namespace
-
-std::vector<StageCut> find_best_cuts(const CutProblem& problem) {
+// Returns the best cuts into `min_stages` to `max_stages` stages, without those that are impossible.
+std::vector<StageCut> search_cuts(const CutProblem& problem, std::size_t min_stages, std::size_t max_stages) {
     const StageCosts costs(problem);
-    const std::size_t max_stages = std::min(costs.runs(), costs.teams());
-    const RestBounds bounds(costs, max_stages);
+    max_stages = std::min({max_stages, costs.runs(), costs.teams()});
+    if (min_stages > max_stages) return {};
+    const RestBounds bounds(costs, min_stages, max_stages);
     std::vector<StageCut> cuts;
-    for (std::size_t stages = 1; stages <= max_stages; ++stages) {
+    for (std::size_t stages = min_stages; stages <= max_stages; ++stages) {
         if (std::optional<StageCut> cut = CutSearch(costs, bounds, stages).find())
             cuts.push_back(std::move(*cut));
     }
     return cuts;
+}
+
+}  // namespace
+
+std::vector<StageCut> find_best_cuts(const CutProblem& problem) {
+    return search_cuts(problem, 1, problem.cuts.size());
+}
+
+std::optional<StageCut> find_best_cut(const CutProblem& problem, std::size_t stages) {
+    std::vector<StageCut> cuts = search_cuts(problem, stages, stages);
+    return cuts.empty() ? std::nullopt : std::optional(std::move(cuts.front()));
 }
 
 }  // namespace trireme::policy

@@ -8,8 +8,8 @@
 #include <numeric>
 #include <utility>
 
+#include "policy/proposers/cut_layout.hpp"
 #include "policy/proposers/cut_stages.hpp"
-#include "policy/select_rank_values.hpp"
 #include "trireme/base/numbers.hpp"
 
 namespace trireme::policy {
@@ -76,40 +76,13 @@ plan::StepAhead make_typical_step(const LengthClass& length_class, std::size_t s
     return step;
 }
 
-// A replica by the indices of its stage and in its stage.
-struct ReplicaPosition {
-    std::size_t stage = 0;
-    std::size_t replica = 0;
-};
-
-// Returns the replicas of a cut, so that the replicas of a stage are consecutive.
-std::vector<ReplicaPosition> order_by_stage(const StageCut& cut) {
-    std::vector<ReplicaPosition> order;
-    for (std::size_t stage = 0; stage < cut.replicas.size(); ++stage) {
-        for (std::size_t replica = 0; replica < cut.replicas[stage]; ++replica)
-            order.push_back({stage, replica});
-    }
-    return order;
-}
-
-// Returns the replicas of a cut, so that the stages of a pipeline are consecutive.
-std::vector<ReplicaPosition> order_by_pipeline(const StageCut& cut) {
-    std::vector<ReplicaPosition> order = order_by_stage(cut);
-    std::ranges::stable_sort(order, [&](const ReplicaPosition& a, const ReplicaPosition& b) {
-        return (2 * a.replica + 1) * cut.replicas[b.stage] < (2 * b.replica + 1) * cut.replicas[a.stage];
-    });
-    return order;
-}
-
 // Proposes layouts, and remembers the cuts of recent classes.
 class LengthProposer {
 public:
-    explicit LengthProposer(LengthRules rules) : rules_(std::move(rules)) {
-        if (rules_.shares.empty() && !rules_.teams.empty()) rules_.shares.assign(rules_.teams[0].size(), 1);
-    }
+    explicit LengthProposer(LengthRules rules) : rules_(std::move(rules)) {}
 
     std::vector<Candidate> propose(const plan::Observation& observed, const Candidate& candidate) {
-        const std::vector<double> slowness = list_team_slowness(observed);
+        const std::vector<double> slowness = list_team_slowness(rules_, observed);
         const bool are_equally_fast = std::ranges::count(slowness, slowness[0]) == std::ssize(slowness);
         std::vector<Candidate> candidates;
         for (const ClassSteps& steps : list_length_classes(observed.ahead)) {
@@ -123,8 +96,8 @@ public:
                                        .samples = steps.samples_per_step,
                                        .microbatches = candidate.microbatches,
                                        .slowness = slowness})) {
-                add(make_layout(cut, order_by_stage(cut)));
-                if (are_equally_fast) add(make_layout(cut, order_by_pipeline(cut)));
+                add(make_cut_layout(rules_, cut, order_by_stage(cut)));
+                if (are_equally_fast) add(make_cut_layout(rules_, cut, order_by_pipeline(cut)));
             }
         }
         return candidates;
@@ -140,13 +113,6 @@ private:
 
         friend auto operator<=>(const CutKey&, const CutKey&) = default;
     };
-
-    std::vector<double> list_team_slowness(const plan::Observation& observed) const {
-        std::vector<double> slowness;
-        for (const std::vector<int>& ranks : rules_.teams)
-            slowness.push_back(std::ranges::max(select_rank_values(ranks, observed.slowness, 1)));
-        return slowness;
-    }
 
     static Cause make_cause(const ClassSteps& steps) {
         return {
@@ -167,22 +133,6 @@ private:
                                             .microbatches = key.microbatches,
                                             .send_seconds = costs.send_seconds,
                                             .cuts = rules_.cuts});
-    }
-
-    // Gives the replicas of a cut to the teams, in the given order.
-    layout::Layout make_layout(const StageCut& cut, const std::vector<ReplicaPosition>& order) const {
-        layout::Layout layout{.layers = rules_.reduce_seconds.size()};
-        std::size_t begin = 0;
-        for (std::size_t stage = 0; stage < cut.layers.size(); ++stage) {
-            layout.stages.push_back({.layers = {begin, cut.layers[stage]}});
-            layout.stages.back().replicas.resize(cut.replicas[stage]);
-            begin += cut.layers[stage];
-        }
-        for (std::size_t team = 0; team < order.size(); ++team) {
-            layout.stages[order[team].stage].replicas[order[team].replica] = {.ranks = rules_.teams[team],
-                                                                              .shares = rules_.shares};
-        }
-        return layout;
     }
 
     LengthRules rules_;
