@@ -131,6 +131,14 @@ std::size_t CandidateOutlook::predict_deficit_bytes(const policy::Candidate& can
     return find_entry(candidate).predictor->predict_memory(step).deficit_bytes;
 }
 
+std::optional<double> CandidateOutlook::predict_memory_plan_seconds(const policy::Candidate& candidate,
+                                                                    std::size_t step) {
+    const Entry& entry = find_entry(candidate);
+    const auto seconds =
+        entry.predictor ? entry.predictor->try_predict_memory_plan_seconds(step) : std::nullopt;
+    return seconds ? std::optional(scale_ * *seconds) : std::nullopt;
+}
+
 std::string CandidateOutlook::explain_lack_for_longest_samples(const policy::Candidate& candidate) const {
     std::string why;
     const auto ranks = static_cast<int>(nodes_.size());

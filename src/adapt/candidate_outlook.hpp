@@ -41,6 +41,9 @@ public:
     // Returns the bytes by which a step, which the plan of the candidate can execute, exceeds the memory of a
     // rank without additional recomputation and offload.
     std::size_t predict_deficit_bytes(const policy::Candidate& candidate, std::size_t step);
+    // Returns the seconds that recomputation and offload add to a step with the plan of the candidate. Returns
+    // nothing if the step does not fit into memory with them.
+    std::optional<double> predict_memory_plan_seconds(const policy::Candidate& candidate, std::size_t step);
 
     // Changes to this layout become impossible.
     void exclude(const layout::Layout& layout) { excluded_layouts_.push_back(layout); }

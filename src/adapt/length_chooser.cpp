@@ -30,7 +30,10 @@ LengthChooser::LengthChooser(const setup::Job& job, const setup::PlanState& curr
       current_(current),
       origin_(origin),
       propose_(make_length_proposer(make_length_rules(job, current, origin))),
-      outlook_(job, current, nodes) {}
+      outlook_(job, current, nodes) {
+    if (job.config.policy.elastic_rule == config::ElasticRule::published)
+        published_.emplace(job, current, origin_, outlook_);
+}
 
 void LengthChooser::observe(records::StepOutcome& outcome) {
     if (auto decision = decisions_.extract(outcome.step)) outcome.elastic = std::move(decision.mapped());
@@ -67,13 +70,13 @@ std::vector<plan::StepAhead> LengthChooser::list_steps_ahead(std::size_t step) {
     return steps;
 }
 
-// Describes the decision that step `step` has the plan of `chosen`.
-records::ElasticDecision LengthChooser::describe(const policy::Candidate& chosen, std::size_t step) {
+// Returns ElasticDecision::outcome of the decision that step `step` has the plan of `chosen`.
+std::string LengthChooser::name_outcome(const policy::Candidate& chosen, std::size_t step) {
     const std::size_t before = current_.plan.layout.stages.size();
     const std::size_t after = chosen.layout.stages.size();
     if (chosen.layout == current_.plan.layout)
-        return {.outcome = outlook_.predict_deficit_bytes(chosen, step) > 0 ? "memory" : "keep"};
-    return {.outcome = after > before ? "grow" : after < before ? "shrink" : "rearrange"};
+        return outlook_.predict_deficit_bytes(chosen, step) > 0 ? "memory" : "keep";
+    return after > before ? "grow" : after < before ? "shrink" : "rearrange";
 }
 
 // If predictions are only relative, the plan stays until a step has been observed, unless the next step does
@@ -89,32 +92,62 @@ std::optional<plan::Decision> LengthChooser::decide(plan::Observation observed,
     observed.ahead = list_steps_ahead(step);
     const policy::Candidate current = find_current();
     const plan::StepAhead& next = observed.ahead.front();
-    policy::Candidate chosen = current;
-    std::optional<policy::Verdict> verdict;
     std::optional<plan::Decision> decision;
+    records::ElasticDecision record;
     if (has_scale || !outlook_.predict_step(current, next)) {
-        std::size_t horizon = job_.steps - step;
-        if (job_.config.policy.horizon > 0) horizon = std::min(horizon, job_.config.policy.horizon);
-        std::vector proposers{make_origin_proposer(origin_), propose_};
-        if (propose_for_slow_ranks) proposers.push_back(propose_for_slow_ranks);
-        verdict = policy::decide(observed, current, proposers, outlook_, {.horizon = horizon});
-        if (verdict && verdict->pays_off) {
-            chosen = verdict->candidate;
-            decision = make_decision(step, chosen);
-            decision->terms["gain_s"] = std::max(0.0, verdict->current_seconds - verdict->path_seconds);
-            decision->terms["step_s"] = verdict->current_step_seconds;
-            decision->terms["predicted_step_s"] = verdict->step_seconds;
-        }
+        decision = published_ ? decide_as_published(observed, current, scale, record)
+                              : decide_ahead(observed, current, propose_for_slow_ranks, record);
     }
-    const auto outlook = outlook_.predict_step(chosen, next);
-    if (!outlook) return decision;
-    if (!are_seconds) predicted_seconds_[step] = outlook->seconds / scale;
-    records::ElasticDecision& record = decisions_[step] = describe(chosen, step);
-    if (verdict) {
-        record.current_seconds = verdict->current_seconds;
-        record.new_seconds = verdict->path_seconds;
-        record.change_seconds = verdict->change_seconds;
+    policy::Candidate chosen = current;
+    if (decision) chosen.layout = decision->layout;
+    if (const auto outlook = outlook_.predict_step(chosen, next)) {
+        record.outcome = name_outcome(chosen, step);
+        if (!are_seconds) predicted_seconds_[step] = outlook->seconds / scale;
+        decisions_[step] = record;
     }
+    return decision;
+}
+
+std::optional<plan::Decision> LengthChooser::decide_ahead(const plan::Observation& observed,
+                                                          const policy::Candidate& current,
+                                                          const policy::Proposer& propose_for_slow_ranks,
+                                                          records::ElasticDecision& record) {
+    std::size_t horizon = job_.steps - observed.step;
+    if (job_.config.policy.horizon > 0) horizon = std::min(horizon, job_.config.policy.horizon);
+    std::vector proposers{make_origin_proposer(origin_), propose_};
+    if (propose_for_slow_ranks) proposers.push_back(propose_for_slow_ranks);
+    const auto verdict = policy::decide(observed, current, proposers, outlook_, {.horizon = horizon});
+    if (!verdict) return std::nullopt;
+    record.current_seconds = verdict->current_seconds;
+    record.new_seconds = verdict->path_seconds;
+    record.change_seconds = verdict->change_seconds;
+    if (!verdict->pays_off) return std::nullopt;
+    plan::Decision decision = make_decision(observed.step, verdict->candidate);
+    decision.terms["gain_s"] = std::max(0.0, verdict->current_seconds - verdict->path_seconds);
+    decision.terms["step_s"] = verdict->current_step_seconds;
+    decision.terms["predicted_step_s"] = verdict->step_seconds;
+    return decision;
+}
+
+std::optional<plan::Decision> LengthChooser::decide_as_published(const plan::Observation& observed,
+                                                                 const policy::Candidate& current, double scale,
+                                                                 records::ElasticDecision& record) {
+    const policy::PublishedVerdict verdict = published_->decide(observed, current, scale);
+    record.current_seconds = verdict.current_seconds;
+    record.new_seconds = verdict.new_seconds + verdict.change_seconds;
+    record.change_seconds = verdict.change_seconds;
+    record.memory_seconds = verdict.memory_plan_seconds;
+    record.fits = verdict.conditions.fits;
+    record.change_takes_longer = verdict.conditions.change_takes_longer;
+    record.memory_plan_fits = verdict.conditions.memory_plan_fits;
+    record.memory_plan_is_faster = verdict.conditions.memory_plan_is_faster;
+    record.peak_bytes = verdict.peak_bytes;
+    record.pooled_bytes = verdict.pooled_bytes;
+    record.refused_candidates = static_cast<double>(verdict.refused_candidates);
+    if (!verdict.candidate) return std::nullopt;
+    plan::Decision decision = make_decision(observed.step, *verdict.candidate);
+    decision.terms["step_s"] = verdict.current_seconds;
+    decision.terms["predicted_step_s"] = verdict.new_seconds;
     return decision;
 }
 

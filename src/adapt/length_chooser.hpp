@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "adapt/candidate_outlook.hpp"
+#include "adapt/published_decisions.hpp"
 #include "trireme/policy/candidate.hpp"
 #include "trireme/records/step_outcome.hpp"
 
@@ -33,7 +34,14 @@ public:
 
 private:
     policy::Candidate find_current() const;
-    records::ElasticDecision describe(const policy::Candidate& chosen, std::size_t step);
+    std::string name_outcome(const policy::Candidate& chosen, std::size_t step);
+    std::optional<plan::Decision> decide_ahead(const plan::Observation& observed,
+                                               const policy::Candidate& current,
+                                               const policy::Proposer& propose_for_slow_ranks,
+                                               records::ElasticDecision& record);
+    std::optional<plan::Decision> decide_as_published(const plan::Observation& observed,
+                                                      const policy::Candidate& current, double scale,
+                                                      records::ElasticDecision& record);
     std::vector<plan::StepAhead> list_steps_ahead(std::size_t step);
 
     const setup::Job& job_;
@@ -42,6 +50,7 @@ private:
     std::map<std::size_t, plan::StepAhead> known_steps_;  // coming steps
     policy::Proposer propose_;
     CandidateOutlook outlook_;
+    std::optional<PublishedDecisions> published_;  // empty unless --elastic-rule is published
     // If predictions are only relative, observed steps scale them. The predictions are those of coming steps.
     std::map<std::size_t, double> predicted_seconds_;
     std::map<std::size_t, records::ElasticDecision> decisions_;  // about the plans of coming steps

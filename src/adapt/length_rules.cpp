@@ -26,22 +26,6 @@ std::vector<std::size_t> list_cuts(const std::vector<layout::LayerFacts>& layers
     return cuts;
 }
 
-// Returns the counts of a typical micro-batch of a step.
-plan::MicrobatchShape make_typical_microbatch(const setup::Job& job, const std::vector<std::uint32_t>& lengths,
-                                              int microbatches) {
-    double sum = 0;
-    for (const std::uint32_t length : lengths) sum += length;
-    const auto count = static_cast<double>(lengths.size());
-    const plan::LengthPolicy policy = job.config.schedule.length;
-    double length = std::ranges::max(lengths);
-    if (policy == plan::LengthPolicy::fixed) length = static_cast<double>(job.samples.max_length);
-    if (is_packed(policy)) length = sum / count;
-    const auto samples =
-        static_cast<std::size_t>(std::max(1.0, std::round(count / static_cast<double>(microbatches))));
-    return plan::make_equal_length_shape(samples,
-                                         samples * static_cast<std::size_t>(std::max(1.0, std::round(length))));
-}
-
 // Predicts the typical micro-batches of steps.
 class LengthCostPredictor {
 public:
@@ -81,6 +65,21 @@ private:
 };
 
 }  // namespace
+
+plan::MicrobatchShape make_typical_microbatch(const setup::Job& job, const std::vector<std::uint32_t>& lengths,
+                                              int microbatches) {
+    double sum = 0;
+    for (const std::uint32_t length : lengths) sum += length;
+    const auto count = static_cast<double>(lengths.size());
+    const plan::LengthPolicy policy = job.config.schedule.length;
+    double length = std::ranges::max(lengths);
+    if (policy == plan::LengthPolicy::fixed) length = static_cast<double>(job.samples.max_length);
+    if (is_packed(policy)) length = sum / count;
+    const auto samples =
+        static_cast<std::size_t>(std::max(1.0, std::round(count / static_cast<double>(microbatches))));
+    return plan::make_equal_length_shape(samples,
+                                         samples * static_cast<std::size_t>(std::max(1.0, std::round(length))));
+}
 
 policy::LengthRules make_length_rules(const setup::Job& job, const setup::PlanState& current,
                                       const layout::Layout& origin) {

@@ -89,6 +89,10 @@ void check_elastic(const config::RunConfig& config, const model::ModelConfig& mo
         throw ConfigError(
             "--elastic length cannot be combined with a --straggler policy that divides matmuls anew, because "
             "their memory and time are not planned step by step; use --straggler uneven without --bridge");
+    if (config.policy.elastic_rule == config::ElasticRule::published &&
+        config.policy.straggler != config::StragglerPolicy::off)
+        throw ConfigError(
+            "--elastic-rule published knows no slow ranks; use --elastic-rule ahead or --straggler off");
     if (model.reads_images())
         throw ConfigError("--elastic length is for texts of different lengths; images have equal lengths");
     if (plan.training.have_common_buffers)

@@ -1,4 +1,5 @@
 // Layouts that follow the lengths of samples give the losses of a single rank.
+#include <map>
 #include <random>
 #include <set>
 
@@ -119,6 +120,28 @@ TEST_F(ElasticLayout, GivesTheLossesOfOneRankIfStagesMergeForShortSteps) {
     for (std::size_t s = 0; s < changing.size(); ++s)
         for (const char* const field : {"loss", "grad_norm"})
             EXPECT_EQ(replayed[s].at(field), changing[s].at(field)) << "step " << s;
+}
+
+TEST_F(ElasticLayout, GivesTheLossesOfOneRankWithThePublishedRule) {
+    const std::string f64 = "--dtype f64 --device reference ";
+    const std::vector<nlohmann::json> one = train("train", f64, "one");
+
+    const std::vector<nlohmann::json> published = train(
+        "simulate --cluster cluster.json --ranks 4",
+        f64 + "--pipe 4 --microbatches 4 --elastic length --elastic-rule published --memory-limit 1700000",
+        "published");
+
+    expect_near(published, one, 1e-10);
+    std::map<std::string, std::size_t> outcomes;
+    for (const nlohmann::json& step : published) {
+        const nlohmann::json& elastic = step.at("elastic");
+        outcomes[elastic.at("outcome")] += 1;
+        EXPECT_EQ(elastic.at("A"), elastic.at("peak_bytes") <= elastic.at("pooled_bytes"));
+        EXPECT_EQ(elastic.at("B"), elastic.at("new_s") >= elastic.at("current_s"));
+    }
+    EXPECT_GT(outcomes["shrink"], 0);
+    const nlohmann::json counts = nlohmann::json::parse(read("published/summary.json")).at("elastic");
+    for (const auto& [outcome, count] : outcomes) EXPECT_EQ(counts.at(outcome), count) << outcome;
 }
 
 // Rank 3 is slow during the long steps of the second run of 20 steps.

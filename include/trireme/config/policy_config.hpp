@@ -74,8 +74,14 @@ enum class Elastic : std::uint8_t { off, length };
 //   offload     optimizer state leaves the memory of the device during the step
 enum class ElasticMeans : std::uint8_t { layout, recompute, offload };
 
+// Rule by which the layout follows the lengths of samples.
+//   ahead       weighs the times of coming steps and changes
+//   published   the rule of FlexPipe: weighs the next step only
+enum class ElasticRule : std::uint8_t { ahead, published };
+
 struct PolicyConfig {
     Elastic elastic = Elastic::off;
+    ElasticRule elastic_rule = ElasticRule::ahead;
     std::vector<ElasticMeans> elastic_means = {};  // empty: all means that the run supports
     // Number of coming steps that a decision about lengths weighs; 0: the layout does not follow the lengths.
     std::size_t look_ahead = 64;
@@ -108,6 +114,11 @@ inline bool may_use(const PolicyConfig& policy, ElasticMeans means) {
 // True if the layout may follow the lengths of samples, as far as the options say.
 inline bool may_follow_lengths(const PolicyConfig& policy) {
     return may_use(policy, ElasticMeans::layout) && policy.look_ahead > 0 && policy.decisions.empty();
+}
+
+// True if a decision about lengths weighs the coming steps.
+inline bool weighs_coming_steps(const PolicyConfig& policy) {
+    return may_follow_lengths(policy) && policy.elastic_rule == ElasticRule::ahead;
 }
 
 // True if parameters may move to other ranks during a run.

@@ -27,6 +27,9 @@ public:
     double predict_seconds(std::size_t step);
     // Same as predict_seconds(), but returns nothing if the step does not fit into memory.
     std::optional<double> try_predict_seconds(std::size_t step);
+    // Returns the seconds that additional recomputation and offload add to a step. Returns nothing if the step
+    // does not fit into memory with them. Steps must not overlap.
+    std::optional<double> try_predict_memory_plan_seconds(std::size_t step);
     // Returns the predicted memory of a step. Without --elastic length, predicted_bytes is that of the rank
     // that needs the most, and deficit_bytes and recomputed_bytes are not set.
     StepFit predict_memory(std::size_t step);

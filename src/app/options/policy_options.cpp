@@ -42,18 +42,28 @@ std::vector<Option> make_decision_options(config::PolicyConfig& policy) {
                                              policy.look_every, 1),
                          [&policy] { return policy.straggler != config::StragglerPolicy::off; },
                          {"a policy for slow ranks", "--straggler resize, migrate, semi or uneven,"}),
-        make_conditional(make_integer_option({"look-ahead", "STEPS",
-                                              "coming steps whose lengths a decision about the layout weighs"},
-                                             policy.look_ahead, 1),
-                         [&policy] { return may_follow_lengths(policy); },
-                         {"layouts that follow the lengths of samples", "--elastic length"}),
+        make_conditional(
+            make_choice_option(
+                {"elastic-rule", "", "rule by which the layout follows the lengths of samples"},
+                policy.elastic_rule,
+                {{"ahead", config::ElasticRule::ahead, "a change must save time over the coming steps"},
+                 {"published", config::ElasticRule::published,
+                  "that of FlexPipe, for comparison: it weighs the next step only"}}),
+            [&policy] { return may_follow_lengths(policy); },
+            {"layouts that follow the lengths of samples", "--elastic length"}),
+        make_conditional(
+            make_integer_option(
+                {"look-ahead", "STEPS", "coming steps whose lengths a decision about the layout weighs"},
+                policy.look_ahead, 1),
+            [&policy] { return weighs_coming_steps(policy); },
+            {"layouts that follow the lengths of coming steps", "--elastic length with --elastic-rule ahead"}),
         make_conditional(
             make_integer_option(
                 {"horizon", "STEPS",
                  "steps within which a change of plan must repay its cost; 0: all remaining steps"},
                 policy.horizon),
             [&policy] {
-                return policy.straggler == config::StragglerPolicy::uneven || may_follow_lengths(policy);
+                return policy.straggler == config::StragglerPolicy::uneven || weighs_coming_steps(policy);
             },
             {"a policy that re-shards the model", "--straggler uneven or --elastic length,"})};
 }

@@ -88,6 +88,16 @@ std::optional<double> StepPredictor::try_predict_seconds(std::size_t step) {
     }
 }
 
+std::optional<double> StepPredictor::try_predict_memory_plan_seconds(std::size_t step) {
+    const std::optional<double> seconds = try_predict_seconds(step);
+    if (!seconds) return std::nullopt;
+    const plan::ProvedPrograms& training = state_->current.plan.training;
+    const double without =
+        predict_steps(training.phases(), training.shape, {state_->costs.predict(state_->count_shapes(step))})
+            .front();
+    return std::max(0.0, *seconds - without);
+}
+
 StepFit StepPredictor::predict_memory(std::size_t step) {
     StepFit fit = state_->planner.plan_step(step).fit;
     if (!state_->is_elastic)
