@@ -61,7 +61,10 @@ PlanChooser::PlanChooser(const setup::Job& job, const setup::PlanState& current,
     for (plan::Decision& decision : recorded_decisions_)
         if (decision.policy.empty()) decision.policy = "recorded";
     make_rules({});
-    if (!origin_.slowness.empty()) observer_.resume_from(origin_.slowness, origin_.steady_steps);
+    if (!origin_.slowness.empty()) {
+        observer_.resume_from(origin_.slowness, origin_.steady_steps);
+        known_slowness_ = origin_.slowness;
+    }
     if (follows_lengths(job, current.plan))
         length_chooser_ = std::make_unique<LengthChooser>(job, current, origin_.layout, nodes);
 }
@@ -264,12 +267,13 @@ std::optional<Choice> PlanChooser::take_look_ahead(std::size_t step) {
 }
 
 std::optional<Choice> PlanChooser::choose_by_lengths(std::size_t step) {
-    const bool weighs_slow_ranks = job_.config.policy.straggler == config::StragglerPolicy::uneven;
     plan::Observation observed{.step = step};
     policy::Proposer propose_for_slow_ranks;
-    if (weighs_slow_ranks) {
+    if (job_.config.policy.straggler == config::StragglerPolicy::uneven) {
         observed = observer_.make_observation(step);
-        if (is_policy_step(step) && !observed.ranks.empty() && policy::is_any_rank_slow(observed))
+        if (is_policy_step(step)) known_slowness_ = observed.slowness;
+        observed.slowness = known_slowness_;
+        if (!observed.ranks.empty() && policy::is_any_rank_slow(observed))
             propose_for_slow_ranks = policy::make_uneven_proposer(uneven_rules_, current_.plan);
     }
     auto decision = length_chooser_->decide(

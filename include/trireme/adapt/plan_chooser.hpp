@@ -133,6 +133,7 @@ private:
     policy::UnevenRules uneven_rules_;
     Observer observer_;
     ChangeEstimate estimate_;
+    std::vector<double> known_slowness_;             // per rank, at the last step at which the policy decided
     std::unique_ptr<LengthChooser> length_chooser_;  // null if the layout does not follow lengths
     std::optional<LookAhead> look_ahead_;
     ChangeCorrection correction_;          // of predict_from_links(), for changes with the lengths
