@@ -139,8 +139,10 @@ std::optional<plan::Decision> LengthChooser::decide_as_published(const plan::Obs
     record.memory_seconds = verdict.memory_plan_seconds;
     record.fits = verdict.conditions.fits;
     record.change_takes_longer = verdict.conditions.change_takes_longer;
-    record.memory_plan_fits = verdict.conditions.memory_plan_fits;
-    record.memory_plan_is_faster = verdict.conditions.memory_plan_is_faster;
+    if (!verdict.conditions.fits) {
+        record.memory_plan_fits = verdict.conditions.memory_plan_fits;
+        record.memory_plan_is_faster = verdict.conditions.memory_plan_is_faster;
+    }
     record.peak_bytes = verdict.peak_bytes;
     record.pooled_bytes = verdict.pooled_bytes;
     record.refused_candidates = static_cast<double>(verdict.refused_candidates);

@@ -21,7 +21,8 @@ struct ElasticDecision {
     // plan.
     std::optional<double> current_seconds = {}, new_seconds = {};
     std::optional<double> change_seconds = {};  // of the change to the other plan
-    // With --elastic-rule published: see policy::PublishedVerdict.
+    // With --elastic-rule published: see policy::PublishedVerdict. The last two conditions are only computed if
+    // the step does not fit.
     std::optional<double> memory_seconds = {};
     std::optional<bool> fits = {}, change_takes_longer = {}, memory_plan_fits = {}, memory_plan_is_faster = {};
     std::optional<double> peak_bytes = {}, pooled_bytes = {};
