@@ -37,7 +37,7 @@ private:
         tracing_.begin_step(first + 1, 0);  // a change of plan is traced as part of this step
         backend_.wait_for_records();
         if (context_.plan_chooser.may_change_plan(first)) change_plan(first);
-        const Segment segment = backend_.plan_segment(first);
+        const Segment segment = plan_segment(first);
         backend_.trainer().begin_segment(first, segment.end, segment.next_plan);
         std::size_t end = segment.end;
         for (std::size_t step = first; step < end; ++step) {
@@ -53,6 +53,13 @@ private:
         if (is_due(job_.config.run.eval_every, end)) evaluate(end);
         if (is_due(job_.config.run.checkpoint_every, end)) backend_.save(end, false);
         return end;
+    }
+
+    // If the layout follows the lengths of samples, ranks decide about the next step here.
+    Segment plan_segment(std::size_t first) {
+        device::Trace* const trace = context_.plan_chooser.looks_ahead() ? tracing_.trace() : nullptr;
+        const device::TraceSpan span(trace, device::TraceLane::compute, "decision");
+        return backend_.plan_segment(first);
     }
 
     static bool is_due(std::size_t period, std::size_t step) { return period > 0 && step % period == 0; }

@@ -51,9 +51,10 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Addition{"schedule", "make_zb_h2_programs|compute_zb_h2_idle_time", 2},
                     Addition{"schedule", "make_inter_layer_programs|compute_inter_layer_idle_time", 2},
                     Addition{"policy", "StragglerPolicy::resize|decide_resizing", 4},
-                    Addition{"family", "vit|vit_family", 3}, Addition{"option", "shows_kernels", 3},
-                    Addition{"option", "skip_bad", 3}, Addition{"kernel", "RmsNorm", 7},
-                    Addition{"kernel", "ImageRows", 7}));
+                    Addition{"proposer", "make_length_proposer", 3},
+                    Addition{"proposer", "make_uneven_proposer", 3}, Addition{"family", "vit|vit_family", 3},
+                    Addition{"option", "shows_kernels", 3}, Addition{"option", "skip_bad", 3},
+                    Addition{"kernel", "RmsNorm", 7}, Addition{"kernel", "ImageRows", 7}));
 
 }  // namespace
 }  // namespace trireme::layering

@@ -109,6 +109,24 @@ bool arrived_during_computation(const std::vector<Event>& all, int rank) {
     return of_rank("moments").front().end <= of_rank("STEP").front().begin + rounding;
 }
 
+TEST_F(Trace, ShowsThatRanksDecideAboutTheNextStepBeforeTheirLastForwardPass) {
+    const Outcome outcome =
+        train("--pipe 2 --microbatches 2 --elastic length --memory-limit 1GB --run-dir run --trace 1:2", 2);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+
+    const std::vector<Event> all = events();
+
+    for (int rank = 0; rank < 2; ++rank) {
+        const auto of_step = only(all, [&](const Event& e) { return e.rank == rank && e.step == 1; });
+        const auto decisions = only(of_step, [](const Event& e) { return e.name == "decision"; });
+        const auto forward_passes = only(
+            of_step, [](const Event& e) { return is_instruction(e) && e.name.find('F') != std::string::npos; });
+        ASSERT_EQ(decisions.size(), 1U);
+        ASSERT_FALSE(forward_passes.empty());
+        EXPECT_LE(decisions[0].end, forward_passes.back().begin + rounding) << "rank " << rank;
+    }
+}
+
 TEST_F(Trace, ShowsWhatEveryRankDid) {
     const std::string front = "0F0 0F1 0B0 0B1 REDUCE0 STEP0";
     const std::string back = "1F0 1B0 1F1 1B1 REDUCE1 STEP1";
