@@ -27,10 +27,10 @@ Decision full_decision() {
             .migrations = {{.from = 1, .to = 0, .fractions = {0.125, 0.125, 0, 0.125}}},
             .policy = "by hand",
             .reason = "rank 1 is slow",
-            .from = "0123456789abcdef",
-            .to = "fedcba9876543210",
             .causes = {{.proposer = "length", .reason = "long samples", .terms = {{"longest", 512}}},
                        {.proposer = "uneven", .reason = "rank 1 is slow"}},
+            .from = "0123456789abcdef",
+            .to = "fedcba9876543210",
             .terms = {{"gain", 0.25}, {"moved_bytes", 4096}},
             .predicted_seconds = 0.75,
             .measured_seconds = 0.5};
