@@ -6,6 +6,7 @@
 #include "adapt/length_rules.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
+#include "trireme/device/clock.hpp"
 #include "trireme/policy/planner.hpp"
 #include "trireme/setup/step_shapes.hpp"
 
@@ -84,6 +85,7 @@ std::string LengthChooser::name_outcome(const policy::Candidate& chosen, std::si
 std::optional<plan::Decision> LengthChooser::decide(plan::Observation observed,
                                                     const policy::Proposer& propose_for_slow_ranks,
                                                     ChangePredictions changes) {
+    const double begin = device::now_seconds();
     const std::size_t step = observed.step;
     const bool are_seconds = job_.devices || job_.profiles;
     const bool has_scale = are_seconds || predicted_sum_ > 0;
@@ -103,6 +105,7 @@ std::optional<plan::Decision> LengthChooser::decide(plan::Observation observed,
     if (const auto outlook = outlook_.predict_step(chosen, next)) {
         record.outcome = name_outcome(chosen, step);
         if (!are_seconds) predicted_seconds_[step] = outlook->seconds / scale;
+        if (!device::time_is_simulated()) record.decision_seconds = device::now_seconds() - begin;
         decisions_[step] = record;
     }
     return decision;

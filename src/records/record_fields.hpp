@@ -90,6 +90,7 @@ void visit_fields(auto& visit, As<StepLine> auto& line) {
     visit("elastic/current_s", line.elastic.current_seconds);
     visit("elastic/new_s", line.elastic.new_seconds);
     visit("elastic/change_s", line.elastic.change_seconds);
+    visit("elastic/decision_s", line.elastic.decision_seconds);
     visit("elastic/memory_s", line.elastic.memory_seconds);
     visit("elastic/A", line.elastic.fits);
     visit("elastic/B", line.elastic.change_takes_longer);

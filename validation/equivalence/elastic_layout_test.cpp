@@ -96,6 +96,26 @@ TEST_F(ElasticLayout, GivesTheLossesOfOneRankIfLongStepsNeedMoreStages) {
         1e-10);
 }
 
+// The resumed run begins with the layout of the checkpoint on its own ranks, and follows the lengths again.
+TEST_F(ElasticLayout, GivesTheLossesOfOneRankIfOtherRanksResume) {
+    const std::string f64 = "--dtype f64 --device reference ";
+    const std::string elastic = "--elastic length --elastic-means layout,recompute --memory-limit 1700000 ";
+    const std::vector<nlohmann::json> one = train("train", f64, "one");
+    const std::vector<nlohmann::json> begun =
+        train("train", f64 + elastic + "--data 2 --microbatches 4 --checkpoint-every 14 --keep 0", "begun", 2);
+    expect_near(begun, one, 1e-10);
+
+    const Outcome outcome = run("train --resume begun/checkpoints/step-14 --pipe 1 --data 4 --microbatches 1 " +
+                                    elastic + "--quiet --run-dir resumed",
+                                4, programs_for(4).back());
+
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const std::vector<nlohmann::json> resumed = read_steps("resumed");
+    ASSERT_EQ(resumed.size(), all_steps - 14);
+    expect_near(resumed, {one.begin() + 14, one.end()}, 1e-10);
+    EXPECT_FALSE(list_stages("resumed").empty());
+}
+
 // In a simulation, decisions depend on the simulated times alone.
 TEST_F(ElasticLayout, GivesTheLossesOfOneRankIfStagesMergeForShortSteps) {
     const std::string f64 = "--dtype f64 --device reference ";

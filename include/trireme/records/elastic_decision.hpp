@@ -8,7 +8,7 @@
 
 namespace trireme::records {
 
-// The decision about the plan of a step. Equal on all ranks. The outcomes are:
+// The decision about the plan of a step. Equal on all ranks, except for `decision_seconds`. The outcomes are:
 //   keep       the plan stays, and the step fits into memory
 //   memory     the plan stays, and the step fits with recomputation or offload
 //   grow       the plan changes to more stages
@@ -20,7 +20,8 @@ struct ElasticDecision {
     // them: over the steps ahead, or over one step with --elastic-rule published. Empty if there is no other
     // plan.
     std::optional<double> current_seconds = {}, new_seconds = {};
-    std::optional<double> change_seconds = {};  // of the change to the other plan
+    std::optional<double> change_seconds = {};    // of the change to the other plan
+    std::optional<double> decision_seconds = {};  // time in which this rank decided; empty in simulations
     // With --elastic-rule published: see policy::PublishedVerdict. The last two conditions are only computed if
     // the step does not fit.
     std::optional<double> memory_seconds = {};
