@@ -36,6 +36,10 @@ void Communicator::wait(std::span<const RequestId> ids) {
     traffic_.wait_seconds += device::now_seconds() - begin;
 }
 
+void Communicator::remove_done(std::vector<RequestId>& ids) {
+    std::erase_if(ids, [&](RequestId id) { return is_done(id); });
+}
+
 void Communicator::progress() {
     if (wait_policy_.observer != nullptr) wait_policy_.observer->on_poll(0);
 }

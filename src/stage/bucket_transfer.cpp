@@ -146,7 +146,7 @@ void BucketTransfer::receive(device::Tensor run, std::size_t holder) {
 }
 
 bool BucketTransfer::is_done() {
-    std::erase_if(ids_, [&](comm::Communicator::RequestId id) { return bucket_->group->is_done(id); });
+    bucket_->group->remove_done(ids_);
     return ids_.empty();
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "trireme/base/error.hpp"
 #include "trireme/device/tensor.hpp"
@@ -59,6 +60,9 @@ public:
     // Returns true if the message has been sent or received. `id` is then no longer valid. Throws
     // MessageMismatch if another message has arrived in place of the expected one.
     virtual bool is_done(RequestId id) = 0;
+    // Removes from `ids` the messages for which is_done() returns true. Calls is_done(), or its equivalent, in
+    // the order of `ids`.
+    virtual void remove_done(std::vector<RequestId>& ids);
     // Returns a rank whose message has arrived without a posted receive; empty if there is none.
     virtual std::optional<int> probe_sender() { return std::nullopt; }
     // Makes the library progress in-flight messages. Called now and then during long computations.

@@ -9,10 +9,6 @@
 namespace trireme::comm {
 namespace {
 
-// The low bits of a request id are the index of a slot; the other bits are a serial number.
-constexpr unsigned slot_bits = 20;
-constexpr Communicator::RequestId slot_mask = (Communicator::RequestId{1} << slot_bits) - 1;
-
 MPI_Comm duplicate_comm(MPI_Comm parent, const std::string& name, const device::WaitPolicy& wait_policy) {
     wait_for_all_ranks(parent, name, wait_policy);
     MPI_Comm comm = MPI_COMM_NULL;

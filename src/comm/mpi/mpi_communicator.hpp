@@ -41,6 +41,7 @@ public:
     RequestId start_send(device::ConstTensor tensor, int peer, Label label) override;
     RequestId start_receive(device::Tensor tensor, int peer, Label label) override;
     bool is_done(RequestId id) override;
+    void remove_done(std::vector<RequestId>& ids) override;  // wall/ranks.cpp or simulated/ranks.cpp
     std::optional<int> probe_sender() override;
     void progress() override;  // wall/ranks.cpp or simulated/ranks.cpp
 
@@ -49,6 +50,10 @@ protected:
     std::string describe(RequestId id) const override;
 
 private:
+    // The low bits of a request id are the index of a slot; the other bits are a serial number.
+    static constexpr unsigned slot_bits = 20;
+    static constexpr RequestId slot_mask = (RequestId{1} << slot_bits) - 1;
+
     // The state of an in-flight message. Slots are reused, so that starting a message allocates nothing.
     struct Slot {
         RequestId id = 0;  // 0 if the slot is free; the ids of messages are never 0
@@ -85,6 +90,11 @@ private:
     void finish_request(Slot& slot, const Outcome& outcome);
     // Calls MPI_Test or its equivalent, and returns its error code.
     int test(MPI_Request& request, bool& is_done, MPI_Status& status);  // wall/ranks.cpp or simulated/ranks.cpp
+    // Used by simulated/ranks.cpp only.
+    bool has_earlier_message_to_itself() const;
+    void send_message_to_itself();
+    // Ends one of the messages `ids` that is done, and returns its index; ids.size() if no message is done.
+    std::size_t finish_one(std::span<const RequestId> ids);
     void spend_copy_time(int peer, std::size_t bytes) const;
 
     MPI_Comm comm_ = MPI_COMM_NULL;

@@ -32,6 +32,10 @@ public:
         return group_->start_receive(make_valueless_message(tensor), peer, label);
     }
     bool is_done(RequestId id) override { return id == no_message || group_->is_done(id); }
+    void remove_done(std::vector<RequestId>& ids) override {
+        std::erase(ids, no_message);
+        group_->remove_done(ids);
+    }
     std::optional<int> probe_sender() override { return group_->probe_sender(); }
     void progress() override { group_->progress(); }
 

@@ -13,6 +13,7 @@
 #include <simgrid/s4u/Actor.hpp>
 #include <simgrid/s4u/Engine.hpp>
 #include <simgrid/s4u/Host.hpp>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -85,7 +86,7 @@ void MpiCommunicator::progress() {}
 // such message, this function calls MPI_Test.
 int MpiCommunicator::test(MPI_Request& request, bool& is_done, MPI_Status& status) {
     int code = MPI_SUCCESS;
-    if (messages_to_itself_.empty() || messages_to_itself_.front().send_time >= device::now_seconds()) {
+    if (!has_earlier_message_to_itself()) {
         int flag = 0;
         code = MPI_Test(&request, &flag, &status);
         is_done = flag != 0;
@@ -97,8 +98,74 @@ int MpiCommunicator::test(MPI_Request& request, bool& is_done, MPI_Status& statu
         is_done = index == 0;
         if (!is_done) messages_to_itself_.pop_front();
     }
-    if (!is_done) messages_to_itself_.push_back({send_empty_message_to_itself(), device::now_seconds()});
+    if (!is_done) send_message_to_itself();
     return code;
+}
+
+bool MpiCommunicator::has_earlier_message_to_itself() const {
+    return !messages_to_itself_.empty() && messages_to_itself_.front().send_time < device::now_seconds();
+}
+
+void MpiCommunicator::send_message_to_itself() {
+    messages_to_itself_.push_back({send_empty_message_to_itself(), device::now_seconds()});
+}
+
+// Without an earlier message to itself, `ids` must have one element. MPI_Waitany returns
+// the first message that is done, but sends without a SimGrid activity before all receives.
+std::size_t MpiCommunicator::finish_one(std::span<const RequestId> ids) {
+    std::vector<MPI_Request> requests;
+    for (const RequestId id : ids) {
+        const Slot& slot = slots_[find_index(id)];
+        requests.push_back(slot.requests[slot.finished_requests]);
+    }
+    int index = 0;
+    MPI_Status status{};
+    int code = MPI_SUCCESS;
+    if (has_earlier_message_to_itself()) {
+        requests.push_back(messages_to_itself_.front().request);
+        code = MPI_Waitany(static_cast<int>(requests.size()), requests.data(), &index, &status);
+    } else {
+        int is_done = 0;
+        code = MPI_Test(requests.data(), &is_done, &status);
+        if (code == MPI_SUCCESS && is_done == 0) return ids.size();
+    }
+    const auto finished = static_cast<std::size_t>(index);
+    if (finished == ids.size()) {
+        messages_to_itself_.pop_front();
+    } else {
+        Slot& slot = slots_[find_index(ids[finished])];
+        slot.requests[slot.finished_requests] = requests[finished];
+        finish_request(slot, {.code = code, .status = status});
+    }
+    return finished;
+}
+
+// Tests all messages at once, see test(). The order in which ranks call the simulator at one simulated time may
+// change the times of messages. Therefore this function yields until it has called the simulator as often as
+// one call of is_done() per message does. A call that yields is cheaper than an MPI call.
+// A message to itself is also sent if all of the first messages were done, because later tests need one.
+void MpiCommunicator::remove_done(std::vector<RequestId>& ids) {
+    constexpr std::size_t calls_per_message_to_itself = 2;
+    std::size_t failed_tests = 0;  // number of tests that found no message done
+    std::size_t first = 0;         // index in `ids` of the first message to test
+    while (first < ids.size()) {
+        const std::size_t count = has_earlier_message_to_itself() ? ids.size() - first : 1;
+        const std::size_t finished = finish_one(std::span(ids).subspan(first, count));
+        if (finished == count) {
+            ++failed_tests;
+            first += count;
+            continue;
+        }
+        // A finished receive may take simulated time, so that the messages before it are not tested again.
+        const std::size_t index = first + finished;
+        const Slot& slot = slots_[ids[index] & slot_mask];
+        if (!slot.is_send) first = index;
+        if (slot.id != ids[index]) ids.erase(ids.begin() + static_cast<std::ptrdiff_t>(index));
+    }
+    if (ids.empty() && !messages_to_itself_.empty()) return;
+    send_message_to_itself();
+    std::size_t calls = failed_tests + calls_per_message_to_itself;
+    for (; calls < (1 + calls_per_message_to_itself) * ids.size(); ++calls) simgrid::s4u::this_actor::yield();
 }
 
 // Blocks, because polling would take simulated time that the message does not need. If a message never comes,

@@ -141,6 +141,8 @@ std::vector<int> find_nodes(int rank, int size, const device::WaitPolicy& wait_p
 // result 0 means that no time is added.
 double find_copy_bandwidth() { return 0; }
 
+void MpiCommunicator::remove_done(std::vector<RequestId>& ids) { Communicator::remove_done(ids); }
+
 int MpiCommunicator::test(MPI_Request& request, bool& is_done, MPI_Status& status) {
     int flag = 0;
     const int code = MPI_Test(&request, &flag, &status);
