@@ -141,31 +141,44 @@ std::size_t find_max_bytes_in_use(const std::vector<BufferUse>& uses, const std:
 //   best    the smallest hole that is large enough
 enum class Fit : std::uint8_t { first, best };
 
+// A buffer that has an offset. A search reads many of them, so that they are small and contiguous.
+struct PlacedBuffer {
+    std::size_t begin = 0;  // see BufferUse
+    std::size_t end = 0;
+    std::size_t offset = 0;
+    std::size_t next_offset = 0;  // the lowest offset after the buffer
+
+    bool overlaps(const BufferUse& use) const { return begin < use.end && use.begin < end; }
+};
+
 // Places the buffers one after the other, in the order `order`, each in the hole that `fit` selects.
 BufferPlacement place_in_order(const std::vector<BufferUse>& uses, const std::vector<std::size_t>& bytes,
                                const std::vector<std::size_t>& order, Fit fit) {
     BufferPlacement placement{.offsets = std::vector<std::size_t>(uses.size(), 0)};
-    std::vector<std::size_t> placed;  // sorted by offset
+    std::vector<PlacedBuffer> placed;  // sorted by offset
+    placed.reserve(order.size());
     for (const std::size_t buffer : order) {
         std::size_t hole_begin = 0;
         std::optional<std::size_t> offset;
         std::size_t smallest_hole = std::numeric_limits<std::size_t>::max();
-        for (const std::size_t other : placed) {
-            if (!uses[buffer].overlaps(uses[other])) continue;
-            const std::size_t hole_end = placement.offsets[other];
+        for (const PlacedBuffer& other : placed) {
+            if (!other.overlaps(uses[buffer])) continue;
+            const std::size_t hole_end = other.offset;
             if (hole_end >= hole_begin + bytes[buffer] && hole_end - hole_begin < smallest_hole) {
                 offset = hole_begin;
                 smallest_hole = hole_end - hole_begin;
                 if (fit == Fit::first) break;
             }
-            hole_begin = std::max(hole_begin, round_up_to_cache_lines(hole_end + bytes[other]));
+            hole_begin = std::max(hole_begin, other.next_offset);
         }
-        placement.offsets[buffer] = offset.value_or(hole_begin);
-        const auto next = std::ranges::upper_bound(placed, placement.offsets[buffer], {},
-                                                   [&](std::size_t other) { return placement.offsets[other]; });
-        placed.insert(next, buffer);
-        placement.bytes =
-            std::max(placement.bytes, round_up_to_cache_lines(placement.offsets[buffer] + bytes[buffer]));
+        const PlacedBuffer added{
+            .begin = uses[buffer].begin,
+            .end = uses[buffer].end,
+            .offset = offset.value_or(hole_begin),
+            .next_offset = round_up_to_cache_lines(offset.value_or(hole_begin) + bytes[buffer])};
+        placement.offsets[buffer] = added.offset;
+        placed.insert(std::ranges::upper_bound(placed, added.offset, {}, &PlacedBuffer::offset), added);
+        placement.bytes = std::max(placement.bytes, added.next_offset);
     }
     return placement;
 }
