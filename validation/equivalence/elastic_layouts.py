@@ -87,7 +87,9 @@ def run_case(binaries, folder, case):
     else:
         launcher = ["mpirun"] if library == "openmpi" else ["mpirun.mpich"]
         program = binaries / ("trireme" if library == "openmpi" else "trireme-mpich")
-        shape = ["--data", 2, "--microbatches", 4, "--memory-limit", "2400000", "--elastic-means", "layout,recompute"]
+        shape = ["--data", 2, "--microbatches", 4, "--memory-limit", "2400000", "--elastic-means", "layout"]
+        if move == "overlap":  # a larger number of stages does not fit while state moves: stages merge instead
+            shape = ["--pipe", 2, "--microbatches", 8, "--memory-limit", "100MB"]
         run([*launcher, "-n", ranks, program, "train", *MODEL, *shape, *options], folder)
     return folder / "run"
 
@@ -101,7 +103,7 @@ def main():
     rows = []
     if output.exists():
         with open(output, encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
+            rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
     known = {tuple(row[field] for field in FIELDS[:5]) for row in rows}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -120,6 +122,8 @@ def main():
             with open(output, "a", encoding="utf-8", newline="") as file:
                 writer = csv.writer(file)
                 if is_new:
+                    version = subprocess.run([binaries / "trireme", "--version"], capture_output=True, text=True, check=True)
+                    file.write(f"# {version.stdout.splitlines()[0]}; {' '.join(sys.argv[:1])} BUILD OUTPUT.csv\n")
                     writer.writerow(FIELDS)
                 writer.writerow(row)
             rows.append(dict(zip(FIELDS, map(str, row))))
