@@ -64,6 +64,10 @@ struct BufferPlacement {
 // the largest size of a buffer, times the number of buffers in use at once.
 BufferPlacement place_buffers(const std::vector<BufferUse>& uses, const std::vector<std::size_t>& bytes);
 
+// True if place_buffers() needs at most `limit` bytes. Takes less time.
+bool can_place_buffers(const std::vector<BufferUse>& uses, const std::vector<std::size_t>& bytes,
+                       std::size_t limit);
+
 // True if buffers of different steps may be in use at the same time. If the result is false, a team that
 // completes its messages of a step before the STEPs has no buffer in use at the STEPs.
 bool have_steps_common_buffers(const Phases& phases, int microbatches);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -105,7 +106,7 @@ bool TeamFitter::fits() const {
     for (std::size_t rank = 0; rank < ranks_; ++rank)
         if (find_fullest_moment(rank).bytes > limit(rank)) return false;
     for (std::size_t rank = 0; rank < ranks_; ++rank)
-        if (count_placed_bytes(rank) > limit(rank)) return false;
+        if (!can_place_buffers(team_.uses, list_bytes(rank), limit(rank))) return false;
     return true;
 }
 
@@ -193,6 +194,13 @@ bool TeamFitter::choose_until_fitting() {
 void TeamFitter::omit_needless_options() {
     std::vector<std::size_t> order;
     for (std::size_t pass = 0; pass < count_passes(); ++pass) order.push_back(pass);
+    std::set<std::vector<std::size_t>> excessive_choices;  // with which the team does not fit
+    const auto check_fit = [&] {
+        if (excessive_choices.contains(choices_)) return false;
+        if (fits()) return true;
+        excessive_choices.insert(choices_);
+        return false;
+    };
     bool has_changed = true;
     while (has_changed) {
         has_changed = false;
@@ -202,7 +210,7 @@ void TeamFitter::omit_needless_options() {
             const std::size_t slower = choice(pass);
             for (std::size_t option = 0; option < slower; ++option) {
                 choose(pass, option);
-                if (fits()) {
+                if (check_fit()) {
                     has_changed = true;
                     break;
                 }

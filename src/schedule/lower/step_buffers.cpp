@@ -125,14 +125,16 @@ private:
 
 // Returns the largest sum of the sizes of buffers that are in use at once. No block of memory can be smaller.
 std::size_t find_max_bytes_in_use(const std::vector<BufferUse>& uses, const std::vector<std::size_t>& bytes) {
-    std::map<std::size_t, std::size_t> changes;  // by index of the program; a decrease wraps around
+    std::size_t end = 0;
+    for (const BufferUse& use : uses) end = std::max(end, use.end);
+    std::vector<std::size_t> changes(end + 1);  // by index of the program; a decrease wraps around
     for (std::size_t i = 0; i < uses.size(); ++i) {
         changes[uses[i].begin] += round_up_to_cache_lines(bytes[i]);
         changes[uses[i].end] -= round_up_to_cache_lines(bytes[i]);
     }
     std::size_t in_use = 0;
     std::size_t max_in_use = 0;
-    for (const auto& [position, change] : changes) max_in_use = std::max(max_in_use, in_use += change);
+    for (const std::size_t change : changes) max_in_use = std::max(max_in_use, in_use += change);
     return max_in_use;
 }
 
@@ -141,44 +143,38 @@ std::size_t find_max_bytes_in_use(const std::vector<BufferUse>& uses, const std:
 //   best    the smallest hole that is large enough
 enum class Fit : std::uint8_t { first, best };
 
-// A buffer that has an offset. A search reads many of them, so that they are small and contiguous.
-struct PlacedBuffer {
-    std::size_t begin = 0;  // see BufferUse
-    std::size_t end = 0;
-    std::size_t offset = 0;
-    std::size_t next_offset = 0;  // the lowest offset after the buffer
-
-    bool overlaps(const BufferUse& use) const { return begin < use.end && use.begin < end; }
-};
-
-// Places the buffers one after the other, in the order `order`, each in the hole that `fit` selects.
+// Places the buffers one after the other, in the order `order`, each in the hole that `fit` selects. Stops when
+// the block has at least `max_bytes` bytes; the placement is incomplete then.
 BufferPlacement place_in_order(const std::vector<BufferUse>& uses, const std::vector<std::size_t>& bytes,
-                               const std::vector<std::size_t>& order, Fit fit) {
+                               const std::vector<std::size_t>& order, Fit fit, std::size_t max_bytes) {
+    struct Placed {
+        std::size_t offset, top;  // bytes from `offset` to `top` - 1
+        std::size_t begin, end;   // see BufferUse
+    };
     BufferPlacement placement{.offsets = std::vector<std::size_t>(uses.size(), 0)};
-    std::vector<PlacedBuffer> placed;  // sorted by offset
-    placed.reserve(order.size());
+    std::vector<Placed> placed;  // sorted by offset
+    placed.reserve(uses.size());
     for (const std::size_t buffer : order) {
+        const auto [begin, end] = std::pair(uses[buffer].begin, uses[buffer].end);
+        const std::size_t needed = bytes[buffer];
         std::size_t hole_begin = 0;
         std::optional<std::size_t> offset;
         std::size_t smallest_hole = std::numeric_limits<std::size_t>::max();
-        for (const PlacedBuffer& other : placed) {
-            if (!other.overlaps(uses[buffer])) continue;
-            const std::size_t hole_end = other.offset;
-            if (hole_end >= hole_begin + bytes[buffer] && hole_end - hole_begin < smallest_hole) {
+        for (const Placed& other : placed) {
+            if (begin >= other.end || other.begin >= end) continue;
+            if (other.offset >= hole_begin + needed && other.offset - hole_begin < smallest_hole) {
                 offset = hole_begin;
-                smallest_hole = hole_end - hole_begin;
+                smallest_hole = other.offset - hole_begin;
                 if (fit == Fit::first) break;
             }
-            hole_begin = std::max(hole_begin, other.next_offset);
+            hole_begin = std::max(hole_begin, other.top);
         }
-        const PlacedBuffer added{
-            .begin = uses[buffer].begin,
-            .end = uses[buffer].end,
-            .offset = offset.value_or(hole_begin),
-            .next_offset = round_up_to_cache_lines(offset.value_or(hole_begin) + bytes[buffer])};
-        placement.offsets[buffer] = added.offset;
-        placed.insert(std::ranges::upper_bound(placed, added.offset, {}, &PlacedBuffer::offset), added);
-        placement.bytes = std::max(placement.bytes, added.next_offset);
+        const std::size_t chosen = offset.value_or(hole_begin);
+        const std::size_t top = round_up_to_cache_lines(chosen + needed);
+        placement.offsets[buffer] = chosen;
+        placement.bytes = std::max(placement.bytes, top);
+        if (placement.bytes >= max_bytes) return placement;
+        placed.insert(std::ranges::upper_bound(placed, chosen, {}, &Placed::offset), {chosen, top, begin, end});
     }
     return placement;
 }
@@ -221,14 +217,15 @@ std::vector<std::size_t> merge_similar_sizes(const std::vector<BufferUse>& uses,
     return merged;
 }
 
-// Tries several placements of the same buffers, until one needs hardly more than the bytes that are in use at
-// once.
+// Tries several placements of the same buffers, until one needs hardly more than `max_in_use`, the bytes that
+// are in use at once, or at most `limit` bytes.
 class PlacementSearch {
 public:
-    PlacementSearch(const std::vector<BufferUse>& uses, const std::vector<std::size_t>& bytes)
+    PlacementSearch(const std::vector<BufferUse>& uses, const std::vector<std::size_t>& bytes,
+                    std::size_t max_in_use, std::size_t limit = 0)
         : uses_(uses),
           bytes_(bytes),
-          sufficient_bytes_(find_max_bytes_in_use(uses, bytes) / 100 * 101),
+          sufficient_bytes_(std::max(limit, max_in_use / 100 * 101)),
           best_(place_in_slots(uses, bytes)) {}
 
     BufferPlacement find() {
@@ -238,7 +235,7 @@ public:
         std::ranges::stable_sort(order, std::ranges::greater{}, [&](std::size_t i) { return uses_[i].kind; });
         try_order(order, bytes_, Fit::first);
         try_order(order, bytes_, Fit::best);
-        try_order(order, merge_similar_sizes(uses_, bytes_), Fit::first);
+        if (!is_done()) try_order(order, merge_similar_sizes(uses_, bytes_), Fit::first);
         std::ranges::sort(order);
         std::ranges::stable_sort(order, std::ranges::greater{}, [&](std::size_t i) { return bytes_[i]; });
         improve_order(std::move(order));
@@ -249,7 +246,7 @@ private:
     bool is_done() const { return best_.bytes <= sufficient_bytes_; }
 
     void try_order(const std::vector<std::size_t>& order, const std::vector<std::size_t>& bytes, Fit fit) {
-        if (!is_done()) keep_if_better(place_in_order(uses_, bytes, order, fit));
+        if (!is_done()) keep_if_better(place_in_order(uses_, bytes, order, fit, best_.bytes));
     }
     void keep_if_better(BufferPlacement placement) {
         if (placement.bytes < best_.bytes) best_ = std::move(placement);
@@ -263,11 +260,13 @@ private:
         const std::size_t comparisons = 1 + uses_.size() * uses_.size();  // of one attempt
         for (std::size_t left = std::min(max_attempts, max_comparisons / comparisons); left > 0 && !is_done();
              --left) {
-            BufferPlacement placement = place_in_order(uses_, bytes_, order, Fit::first);
+            constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
+            BufferPlacement placement = place_in_order(uses_, bytes_, order, Fit::first, no_limit);
             const auto last = std::ranges::max_element(
                 order, {}, [&](std::size_t i) { return placement.offsets[i] + bytes_[i]; });
-            std::rotate(order.begin(), last, last + 1);
             keep_if_better(std::move(placement));
+            if (last == order.begin()) return;  // all other attempts would be equal
+            std::rotate(order.begin(), last, last + 1);
         }
     }
 
@@ -300,7 +299,13 @@ std::size_t count_buffers_in_use(const std::vector<BufferUse>& uses, BufferKind 
 }
 
 BufferPlacement place_buffers(const std::vector<BufferUse>& uses, const std::vector<std::size_t>& bytes) {
-    return PlacementSearch(uses, bytes).find();
+    return PlacementSearch(uses, bytes, find_max_bytes_in_use(uses, bytes)).find();
+}
+
+bool can_place_buffers(const std::vector<BufferUse>& uses, const std::vector<std::size_t>& bytes,
+                       std::size_t limit) {
+    const std::size_t max_in_use = find_max_bytes_in_use(uses, bytes);
+    return max_in_use <= limit && PlacementSearch(uses, bytes, max_in_use, limit).find().bytes <= limit;
 }
 
 // The steps must also take their buffers in the same order: the work that a body does for the next step, after

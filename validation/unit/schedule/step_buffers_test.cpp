@@ -208,5 +208,18 @@ TEST(BufferPlacementSize, FollowsTheSizesOfTheStep) {
     }
 }
 
+TEST(PlacedBuffers, FitIntoABlockExactlyIfTheirPlacementDoes) {
+    std::mt19937 random(3);
+    const std::vector<BufferUse> uses = list_uses("1f1b", make_grid_shape(4, 1, 1, 8), 1);
+    for (int trial = 0; trial < 50; ++trial) {
+        std::vector<std::size_t> bytes;
+        for (std::size_t i = 0; i < uses.size(); ++i) bytes.push_back(random() % 5000);
+        const std::size_t needed = place_buffers(uses, bytes).bytes;
+
+        for (const std::size_t limit : {needed / 2, needed - 64, needed - 1, needed, needed + 1, 2 * needed})
+            EXPECT_EQ(can_place_buffers(uses, bytes, limit), limit >= needed) << trial;
+    }
+}
+
 }  // namespace
 }  // namespace trireme::schedule
