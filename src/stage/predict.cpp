@@ -84,6 +84,15 @@ public:
         stage_.rebalance({.resizing = &*resizing_, .offloaded_work = &*offloaded_});
     }
 
+    // Replaces the micro-batch. Requires that no channels are skipped or offloaded.
+    void set_batch(const model::ModelConfig& config, const BatchShape& shape) {
+        inputs_ = device::Arena("input", 0, device::MemorySpace::ghost);
+        batch_ = make_ghost_batch(config, shape, inputs_);
+        workspace_ = Workspace({}, device::MemorySpace::ghost);
+        stash_ = ActivationStash(0, device::MemorySpace::ghost);
+        stream_.ledger.clear();  // it would grow with each new shape
+    }
+
     TrainingMemory run_training_passes() {
         TrainingMemory memory;
         const auto end_pass = [&](schedule::Op op) {
@@ -213,6 +222,27 @@ private:
 TrainingMemory predict_training(const model::ModelConfig& config, const StageSpec& spec,
                                 const BatchShape& shape, const PassVariant& variant) {
     return GhostStage(config, spec, shape, variant).run_training_passes();
+}
+
+struct TrainingPredictor::State {
+    GhostStage stage;
+};
+
+TrainingPredictor::TrainingPredictor() = default;
+TrainingPredictor::~TrainingPredictor() = default;
+TrainingPredictor::TrainingPredictor(TrainingPredictor&&) noexcept = default;
+TrainingPredictor& TrainingPredictor::operator=(TrainingPredictor&&) noexcept = default;
+
+TrainingMemory TrainingPredictor::predict(const model::ModelConfig& config, const StageSpec& spec,
+                                          const BatchShape& shape, const PassVariant& variant) {
+    if (variant.resizing_limit != 0 || !variant.migrations.empty())
+        return predict_training(config, spec, shape, variant);
+    if (state_) {
+        state_->stage.set_batch(config, shape);
+    } else {
+        state_.reset(new State{.stage = {config, spec, shape, variant}});
+    }
+    return state_->stage.run_training_passes();
 }
 
 StageMemory predict_evaluation(const model::ModelConfig& config, const StageSpec& spec, const BatchShape& shape,

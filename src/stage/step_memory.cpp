@@ -80,10 +80,11 @@ const TrainingMemory& StepMemoryPlanner::predict_block(std::size_t kind, plan::R
     }
     PassVariant variant = variant_;
     variant.halves = passes == BackwardPasses::whole ? BackwardHalves::together : BackwardHalves::apart;
-    memory = predict_training(model_, spec, shape, variant);
+    memory = predictors_[{kind, level, variant.halves}].predict(model_, spec, shape, variant);
     if (passes == BackwardPasses::both) {
         variant.halves = BackwardHalves::together;
-        const TrainingMemory whole = predict_training(model_, spec, shape, variant);
+        const TrainingMemory whole =
+            predictors_[{kind, level, variant.halves}].predict(model_, spec, shape, variant);
         memory.peak = elementwise_max(memory.peak, whole.peak);
         memory.workspaces[find_workspace_index(schedule::Op::backward)] =
             whole.workspaces[find_workspace_index(schedule::Op::backward)];

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -58,6 +59,24 @@ struct TrainingMemory {
 // as few channels as possible.
 TrainingMemory predict_training(const model::ModelConfig& config, const StageSpec& spec,
                                 const BatchShape& shape, const PassVariant& variant);
+// Predicts training passes of the same stage for one micro-batch after the other. Makes the stage only once, so
+// that this takes less time.
+class TrainingPredictor {
+public:
+    TrainingPredictor();
+    ~TrainingPredictor();
+    TrainingPredictor(TrainingPredictor&&) noexcept;
+    TrainingPredictor& operator=(TrainingPredictor&&) noexcept;
+
+    // Same as predict_training(). All arguments but the shape must be those of the first call.
+    TrainingMemory predict(const model::ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
+                           const PassVariant& variant);
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
 // Returns the memory of the pass of an evaluation.
 StageMemory predict_evaluation(const model::ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
                                const PassVariant& variant);

@@ -79,6 +79,8 @@ private:
     std::vector<StageSpec> kinds_;                  // stages of one block each, without equal ones
     std::vector<std::vector<std::size_t>> blocks_;  // per stage: the kind of each block
     std::map<MemoryKey, TrainingMemory> known_;
+    // By the kind of a block, its recomputation, and the order of its backward halves.
+    std::map<std::tuple<std::size_t, plan::Recompute, BackwardHalves>, TrainingPredictor> predictors_;
 };
 
 }  // namespace trireme::stage
