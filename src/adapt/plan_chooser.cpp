@@ -16,6 +16,7 @@
 #include "trireme/policy/planner.hpp"
 #include "trireme/policy/resize.hpp"
 #include "trireme/setup/elastic_layout.hpp"
+#include "trireme/setup/machine.hpp"
 
 namespace trireme::adapt {
 namespace {
@@ -40,8 +41,9 @@ std::uint64_t number_plan(const plan::Plan& plan) {
 
 }  // namespace
 
-void check_longest_samples(const setup::Setup& setup, const std::vector<int>& nodes) {
+void check_followed_lengths(const setup::Setup& setup, const std::vector<int>& nodes) {
     if (!follows_lengths(setup.job, setup.current.plan)) return;
+    check_change_times(setup.job, setup.current.plan, static_cast<int>(nodes.size()));
     LengthChooser(setup.job, setup.current, setup.current.plan.layout, nodes).check_longest_samples();
 }
 
@@ -65,8 +67,10 @@ PlanChooser::PlanChooser(const setup::Job& job, const setup::PlanState& current,
         observer_.resume_from(origin_.slowness, origin_.steady_steps);
         known_slowness_ = origin_.slowness;
     }
-    if (follows_lengths(job, current.plan))
-        length_chooser_ = std::make_unique<LengthChooser>(job, current, origin_.layout, nodes);
+    if (!follows_lengths(job, current.plan)) return;
+    length_chooser_ = std::make_unique<LengthChooser>(job, current, origin_.layout, nodes);
+    const auto ranks = static_cast<int>(nodes.size());
+    if (predicts_changes()) link_ = find_slow_link(choose_machine(job, ranks), ranks);
 }
 
 PlanChooser::~PlanChooser() = default;
@@ -77,8 +81,12 @@ std::vector<policy::SlownessChange> PlanChooser::observe(records::StepOutcome& o
 }
 
 void PlanChooser::set_links(const layout::RankLinks& links) {
-    link_ = links.all;
+    if (!predicts_changes()) link_ = links.all;
     if (may_migrate(job_.config.policy)) make_rules(links.team);
+}
+
+bool PlanChooser::predicts_changes() const {
+    return length_chooser_ && job_.config.policy.change_times == config::ChangeTimes::predicted;
 }
 
 void PlanChooser::make_rules(const layout::Link& team_link) {
@@ -353,7 +361,7 @@ void PlanChooser::note_change(Choice& choice, const records::PlanChange& change)
         decision.predicted_seconds = length_chooser_ ? correction_.correct(choice.link_seconds)
                                                      : estimate_.predict_seconds(change.moved_bytes);
         decision.measured_seconds = change.seconds;
-        correction_.add(choice.link_seconds, change.seconds);
+        if (!predicts_changes()) correction_.add(choice.link_seconds, change.seconds);
         estimate_.add(change.moved_bytes, change.seconds);
     }
     note_origin(decision, current_.plan, origin_);

@@ -43,25 +43,8 @@ bool replicas_take_equal_times(const setup::Job& job, const layout::Layout& layo
     return true;
 }
 
-// Returns the predicted memory per rank. Gradients are grouped into buckets as in a run that computes; a ghost
-// run with many ranks has larger buckets.
-std::vector<setup::RankMemory> predict_plan_memory(const setup::Job& job, const setup::PlanState& state,
-                                                   int ranks) {
-    const setup::SizedPlan sized_plan(job, state);
-    return predict_memory_of_ranks(sized_plan, &job.config.optimizer, make_gradient_plan(sized_plan), ranks);
-}
-
 setup::RankMemory find_largest_memory(const std::vector<setup::RankMemory>& memories) {
     return *std::ranges::max_element(memories, {}, &setup::RankMemory::total);
-}
-
-// Describes the lack of memory on the first rank whose device has too little. Returns an empty text if all
-// devices have enough.
-std::string describe_lack_on_devices(const setup::Job& job, const std::vector<setup::RankMemory>& memories) {
-    std::string lack;
-    for (std::size_t rank = 0; lack.empty() && rank < memories.size(); ++rank)
-        lack = explain_lack_of_device_memory(job.devices, static_cast<int>(rank), memories[rank].total());
-    return lack;
 }
 
 // Returns the ranks of `pipe` (sorted, see find_pipes()) that have the same index in their team as `rank` has
@@ -137,12 +120,12 @@ public:
 
     rank::RankTrainer& trainer() override { return *trainer_; }
 
+    // A rank that predicts steps may wait in simulated time, so that other ranks run. Therefore only rank 0
+    // looks ahead.
     Segment plan_segment(std::size_t first) override {
-        adapt::PlanChooser& plan_chooser = context().plan_chooser;
-        const std::size_t end = plan_chooser.find_next_possible_change(first);
-        for (std::size_t step = first + 1; step < end; ++step)
-            if (const std::uint64_t next_plan = plan_chooser.look_ahead(step)) return {step, next_plan};
-        return {.end = end};
+        if (!context().plan_chooser.looks_ahead()) return find_segment(first);
+        return *share_from_rank_zero(
+            control_, keeps_records() ? std::make_shared<Segment>(find_segment(first)) : nullptr);
     }
 
     void settle(records::StepOutcome outcome,
@@ -213,13 +196,21 @@ private:
         if (world_->pass_times && is_in_first_replica()) trainer_->measure_team_passes();
     }
 
+    Segment find_segment(std::size_t first) {
+        adapt::PlanChooser& plan_chooser = context().plan_chooser;
+        const std::size_t end = plan_chooser.find_next_possible_change(first);
+        for (std::size_t step = first + 1; step < end; ++step)
+            if (const std::uint64_t next_plan = plan_chooser.look_ahead(step)) return {step, next_plan};
+        return {.end = end};
+    }
+
     // Returns null if the plan stays, or if a device has too little memory for the change.
     std::shared_ptr<adapt::Choice> choose_on_rank_zero(std::size_t step) {
         adapt::PlanChooser& plan_chooser = context().plan_chooser;
         std::optional<adapt::Choice> choice = plan_chooser.choose(step);
         if (!choice) return nullptr;
         const std::string lack =
-            describe_lack_on_devices(job(), predict_plan_memory(job(), choice->transition.to, session_.size()));
+            explain_lack_on_devices(job(), predict_plan_memory(job(), choice->transition.to, session_.size()));
         if (!lack.empty()) plan_chooser.reject(*choice, lack);
         return lack.empty() ? std::make_shared<adapt::Choice>(std::move(*choice)) : nullptr;
     }
@@ -291,11 +282,11 @@ std::shared_ptr<GhostWorld> make_world(const config::RunConfig& config, const co
     setup::Setup setup = setup::set_up(config, session.size());
     rank::check_traced_steps(config.run.trace, setup.job.steps);
     adapt::check_straggler(config, setup.current.plan);
-    adapt::check_longest_samples(setup, session.nodes());
+    adapt::check_followed_lengths(setup, session.nodes());
     setup.job.slow_run = make_slow_run(setup.job, session.size());
     const std::vector<setup::RankMemory> memories =
         predict_plan_memory(setup.job, setup.current, session.size());
-    const std::string lack = describe_lack_on_devices(setup.job, memories);
+    const std::string lack = explain_lack_on_devices(setup.job, memories);
     if (!lack.empty()) throw ConfigError(lack);
     records::Manifest manifest = make_manifest({setup.job, setup.current.plan, session});
     auto world = std::make_shared<GhostWorld>(std::move(setup), session, std::move(manifest));

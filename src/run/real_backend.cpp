@@ -344,7 +344,7 @@ std::unique_ptr<Backend> make_real_backend(const config::RunConfig& config, cons
         rank::check_traced_steps(config.run.trace, setup->job.steps);
         setup->job.slow_run = make_slow_run(setup->job, session.size());
         adapt::check_straggler(config, setup->current.plan);
-        adapt::check_longest_samples(*setup, session.nodes());
+        adapt::check_followed_lengths(*setup, session.nodes());
         recorded = adapt::choose_first_plan(*setup, session.nodes(), session.rank());
     });
     require_same_setup(resources.control, *setup);

@@ -8,6 +8,7 @@
 #include "trireme/model/model.hpp"
 #include "trireme/schedule/generate.hpp"
 #include "trireme/setup/elastic_memory.hpp"
+#include "trireme/setup/machine.hpp"
 #include "trireme/setup/model_work.hpp"
 #include "trireme/setup/stage_work.hpp"
 
@@ -60,6 +61,20 @@ std::string explain_fixed_layout(const config::RunConfig& config, const plan::Pl
 
 bool follows_lengths(const Job& job, const plan::Plan& plan) {
     return !job.memory_limits.empty() && explain_fixed_layout(job.config, plan).empty();
+}
+
+void check_change_times(const Job& job, const plan::Plan& plan, int ranks) {
+    const bool is_predicted = job.config.policy.change_times == config::ChangeTimes::predicted;
+    if (!is_predicted || job.devices || !follows_lengths(job, plan)) return;
+    if (!job.profiles)
+        throw ConfigError(
+            "--change-times predicted takes the seconds of changes from the links of a profile or a cluster, "
+            "but neither --profile nor --cluster is set; set one of them, or use --change-times measured");
+    if (make_profiled_machine(job.profiles, ranks).find_link(0, ranks - 1, 1).bandwidth > 0) return;
+    throw ConfigError(
+        "--change-times predicted takes the seconds of changes from the links of --profile, but the profile "
+        "has "
+        "no link between all ranks; measure it with several ranks, or use --change-times measured");
 }
 
 bool may_lack_memory(const Job& job, const plan::Plan& plan) {

@@ -355,4 +355,16 @@ std::vector<RankMemory> predict_memory_of_ranks(const SizedPlan& sized_plan,
     return memory_of_ranks;
 }
 
+std::vector<RankMemory> predict_plan_memory(const Job& job, const PlanState& state, int ranks) {
+    const SizedPlan sized_plan(job, state);
+    return predict_memory_of_ranks(sized_plan, &job.config.optimizer, make_gradient_plan(sized_plan), ranks);
+}
+
+std::string explain_lack_on_devices(const Job& job, const std::vector<RankMemory>& memories) {
+    std::string lack;
+    for (std::size_t rank = 0; lack.empty() && rank < memories.size(); ++rank)
+        lack = explain_lack_of_device_memory(job.devices, static_cast<int>(rank), memories[rank].total());
+    return lack;
+}
+
 }  // namespace trireme::setup

@@ -30,9 +30,9 @@ struct Choice {
     double link_seconds = 0;   // seconds of the change, predicted from links; set if the layout follows lengths
 };
 
-// Throws ConfigError if --elastic length may change the layout, and no layout can execute a step of the longest
-// samples. `nodes` has one entry per rank.
-void check_longest_samples(const setup::Setup& setup, const std::vector<int>& nodes);
+// Throws ConfigError if the layout follows the lengths of samples, and either no layout can execute a step of
+// the longest samples, or --change-times has no links. `nodes` has one entry per rank.
+void check_followed_lengths(const setup::Setup& setup, const std::vector<int>& nodes);
 
 // Returns the number of steps after which the policy decides next: the smallest such number above `first`, but
 // at most `steps`. Returns `steps` if the policy is off.
@@ -51,7 +51,7 @@ public:
                 const std::vector<int>& nodes, std::vector<plan::Decision> recorded);
     ~PlanChooser();
 
-    // Sets the measured links. Before this call, messages are assumed to take no time.
+    // Sets the measured links. Until then, messages take no time, unless --change-times is `predicted`.
     void set_links(const layout::RankLinks& links);
 
     // Calls Observer::add().
@@ -111,6 +111,7 @@ private:
     };
 
     bool has_recorded_decision(std::size_t step) const;
+    bool predicts_changes() const;  // --change-times predicted
     std::optional<Choice> take_look_ahead(std::size_t step);
     std::optional<Choice> choose_by_lengths(std::size_t step);
     void report_idle_policy(const plan::Observation& observed);

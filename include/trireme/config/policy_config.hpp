@@ -79,13 +79,19 @@ enum class ElasticMeans : std::uint8_t { layout, recompute, offload };
 //   published   the rule of FlexPipe: weighs the next step only
 enum class ElasticRule : std::uint8_t { ahead, published };
 
+// Source of the seconds of changes of plan that a decision about lengths weighs.
+//   measured    the links and the earlier changes that the run measures
+//   predicted   the links of the cluster or the profile
+enum class ChangeTimes : std::uint8_t { measured, predicted };
+
 struct PolicyConfig {
     Elastic elastic = Elastic::off;
     ElasticRule elastic_rule = ElasticRule::ahead;
     std::vector<ElasticMeans> elastic_means = {};  // empty: all means that the run supports
     // Number of coming steps that a decision about lengths weighs; 0: the layout does not follow the lengths.
     std::size_t look_ahead = 64;
-    std::string decisions;  // path of a file of recorded decisions; may be empty
+    ChangeTimes change_times = ChangeTimes::measured;  // for decisions about lengths
+    std::string decisions;                             // path of a file of recorded decisions; may be empty
     MoveMethod move = MoveMethod::stop;
     StragglerPolicy straggler = StragglerPolicy::off;
     ResizeConfig resize = {};
@@ -129,7 +135,8 @@ inline bool may_change_layout(const PolicyConfig& policy) {
 
 // True if the policy needs measurements of the links between ranks.
 inline bool needs_links(const PolicyConfig& policy) {
-    return may_migrate(policy) || policy.straggler == StragglerPolicy::uneven || may_follow_lengths(policy);
+    const bool measures_changes = may_follow_lengths(policy) && policy.change_times == ChangeTimes::measured;
+    return may_migrate(policy) || policy.straggler == StragglerPolicy::uneven || measures_changes;
 }
 
 }  // namespace trireme::config

@@ -14,6 +14,9 @@ namespace trireme::setup {
 std::string explain_fixed_layout(const config::RunConfig& config, const plan::Plan& plan);
 // True if the layout of a run that begins with `plan` follows the lengths of samples.
 bool follows_lengths(const Job& job, const plan::Plan& plan);
+// Throws ConfigError if decisions about lengths need links of --cluster or --profile, because --change-times is
+// `predicted`, and there are none. `plan` is the plan with which the run begins.
+void check_change_times(const Job& job, const plan::Plan& plan, int ranks);
 // True if `plan` may lack memory for the longest samples, because another plan may replace it before their
 // step.
 bool may_lack_memory(const Job& job, const plan::Plan& plan);

@@ -53,4 +53,10 @@ Machine make_uniform_machine(plan::KernelSeconds kernel_seconds);
 // read_machine().
 Machine choose_machine(const Job& job, int ranks, double flops = 0);
 
+// Returns the slower of two links: between ranks 0 and 1, and between rank 0 and the last rank. These are the
+// links that runs measure: see layout::RankLinks.
+layout::Link find_slow_link(const Machine& machine, int ranks);
+// Returns, per rank, the lowest rank on its node.
+std::vector<int> list_nodes(const Machine& machine, int ranks);
+
 }  // namespace trireme::setup

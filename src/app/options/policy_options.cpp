@@ -30,6 +30,19 @@ Option make_move_option(config::PolicyConfig& policy) {
         {"plan changes that move parameters", "--straggler uneven, --elastic length or --decisions FILE,"});
 }
 
+Option make_change_times_option(config::PolicyConfig& policy) {
+    return make_conditional(
+        make_choice_option(
+            {"change-times", "", "source of the seconds of changes that a decision about lengths weighs"},
+            policy.change_times,
+            {{"measured", config::ChangeTimes::measured,
+              "the links and the earlier changes that the run measures"},
+             {"predicted", config::ChangeTimes::predicted,
+              "the links of --profile, or of the simulated cluster; equal runs decide equally"}}),
+        [&policy] { return may_follow_lengths(policy); },
+        {"layouts that follow the lengths of samples", "--elastic length"});
+}
+
 // Returns the options that control when and how --straggler decides; --decisions is not one of them.
 std::vector<Option> make_decision_options(config::PolicyConfig& policy) {
     const auto is_uneven = [&policy] { return policy.straggler == config::StragglerPolicy::uneven; };
@@ -57,6 +70,7 @@ std::vector<Option> make_decision_options(config::PolicyConfig& policy) {
                 policy.look_ahead, 1),
             [&policy] { return weighs_coming_steps(policy); },
             {"layouts that follow the lengths of coming steps", "--elastic length with --elastic-rule ahead"}),
+        make_change_times_option(policy),
         make_conditional(
             make_integer_option(
                 {"horizon", "STEPS",

@@ -147,4 +147,22 @@ Machine choose_machine(const Job& job, int ranks, double flops) {
                         : make_relative_machine(job, flops / ranks);
 }
 
+layout::Link find_slow_link(const Machine& machine, int ranks) {
+    constexpr double typical_bytes = 1 << 22;
+    if (ranks < 2) return {};
+    const layout::Link to_next_rank = machine.find_link(0, 1, 1);
+    const layout::Link to_last_rank = machine.find_link(0, ranks - 1, 1);
+    return to_last_rank.predict_seconds(typical_bytes) > to_next_rank.predict_seconds(typical_bytes)
+               ? to_last_rank
+               : to_next_rank;
+}
+
+std::vector<int> list_nodes(const Machine& machine, int ranks) {
+    std::map<std::size_t, int> lowest_ranks;
+    std::vector<int> nodes;
+    for (int rank = 0; rank < ranks; ++rank)
+        nodes.push_back(lowest_ranks.try_emplace(machine.find_node(rank), rank).first->second);
+    return nodes;
+}
+
 }  // namespace trireme::setup
