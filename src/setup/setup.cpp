@@ -11,6 +11,7 @@
 #include "trireme/setup/elastic_layout.hpp"
 #include "trireme/setup/elastic_memory.hpp"
 #include "trireme/setup/ghosts.hpp"
+#include "trireme/setup/measured_layout.hpp"
 #include "trireme/setup/memory_limit.hpp"
 #include "trireme/setup/memory_prediction.hpp"
 #include "trireme/setup/microbatch_sizes.hpp"
@@ -129,15 +130,35 @@ PlanState make_first_plan(const Job& job, int ranks, bool trains) {
     return state;
 }
 
-// Performs the set-up that training and evaluation have in common. `trains` is false for an evaluation.
-Setup set_up_model_and_data(const config::RunConfig& config, int ranks, const std::string& init, bool trains) {
-    check_batch_size(config);
-    std::optional<SimulatedDevices> devices;
-    std::vector<std::size_t> limits;
-    if (trains) {
-        devices = read_simulated_devices(config, ranks);
-        limits = find_memory_limits(config, devices, ranks);
+enum class Purpose : std::uint8_t { training, forecast, evaluation };
+
+std::optional<SimulatedDevices> find_devices(const config::RunConfig& config, int ranks, Purpose purpose) {
+    switch (purpose) {
+        case Purpose::training:
+            return read_simulated_devices(config, ranks);
+        case Purpose::forecast:
+            return config.costs.cluster.empty() ? std::nullopt
+                                                : std::optional(read_cluster_devices(config, ranks));
+        case Purpose::evaluation:
+            return std::nullopt;
     }
+    throw BugError("unknown purpose of a set-up");
+}
+
+// Makes memory and buckets those of the simulated run without arithmetic, whose steps are forecast.
+void take_simulated_memory(int ranks, Job& job) {
+    job.memory_space = device::MemorySpace::ghost;
+    job.buckets = make_ghost_bucket_rules(ranks);
+}
+
+// Performs the set-up that training and evaluation have in common.
+Setup set_up_model_and_data(const config::RunConfig& config, int ranks, const std::string& init,
+                            Purpose purpose) {
+    check_batch_size(config);
+    const bool trains = purpose != Purpose::evaluation;
+    std::optional<SimulatedDevices> devices = find_devices(config, ranks, purpose);
+    std::vector<std::size_t> limits;
+    if (trains) limits = find_memory_limits(config, devices, ranks);
     const bool is_synthetic = is_ghost_run(config) && config.data.corpus.empty();
     Setup setup{.job = is_synthetic ? make_synthetic_job(config, init) : make_corpus_job(config, init),
                 .current = {}};
@@ -145,6 +166,7 @@ Setup set_up_model_and_data(const config::RunConfig& config, int ranks, const st
     job.dtype = to_dtype(config.precision.dtype);
     job.memory_space = find_memory_space(config.precision.device);
     if (is_ghost_run(config)) job.buckets = make_ghost_bucket_rules(ranks);
+    if (purpose == Purpose::forecast && devices && is_elastic(config)) take_simulated_memory(ranks, job);
     job.devices = std::move(devices);
     job.memory_limits = std::move(limits);
     setup.current = make_first_plan(job, ranks, trains);
@@ -217,10 +239,13 @@ void check_batch_size(const config::RunConfig& config) {
     }
 }
 
-Setup set_up(const config::RunConfig& config, int ranks, const std::optional<std::string>& checkpoint) {
+namespace {
+
+Setup set_up_training(const config::RunConfig& config, int ranks, const std::optional<std::string>& checkpoint,
+                      Purpose purpose) {
     check_optimizer(config.optimizer);
     check_ghosts(config);
-    Setup setup = set_up_model_and_data(config, ranks, checkpoint.value_or(config.model.init), true);
+    Setup setup = set_up_model_and_data(config, ranks, checkpoint.value_or(config.model.init), purpose);
     const plan::Plan& plan = setup.current.plan;
     setup.origin = {.hash = compute_hash(plan), .layout = plan.layout};
     Job& job = setup.job;
@@ -229,6 +254,20 @@ Setup set_up(const config::RunConfig& config, int ranks, const std::optional<std
     check_evaluation(config, job.samples);
     job.steps = count_steps(config, job.samples.train.size());
     if (!checkpoint) check_coming_steps(job, setup.current);
+    return setup;
+}
+
+}  // namespace
+
+Setup set_up(const config::RunConfig& config, int ranks, const std::optional<std::string>& checkpoint) {
+    return set_up_training(config, ranks, checkpoint, Purpose::training);
+}
+
+Setup set_up_forecast(const config::RunConfig& config, int ranks) {
+    Setup setup = set_up_training(config, ranks, std::nullopt, Purpose::forecast);
+    if (!config.costs.profiles.empty() && !setup.job.devices)
+        setup.job.profiles =
+            std::make_shared<const plan::RankProfiles>(read_fitting_profiles(config, setup.job.model));
     return setup;
 }
 
@@ -244,7 +283,7 @@ Setup set_up_evaluation(const config::EvaluateConfig& config, int ranks) {
     reject_ghost_run(config.run, "an evaluation");
     config::RunConfig run_config = config.run;
     if (!config.only_validation) run_config.data.validation_fraction = 1;
-    Setup setup = set_up_model_and_data(run_config, ranks, config.resume, false);
+    Setup setup = set_up_model_and_data(run_config, ranks, config.resume, Purpose::evaluation);
     const Job& job = setup.job;
     if (job.samples.validation.empty()) {
         throw ConfigError(cat("--validation-share ", run_config.data.validation_fraction, " selects no row of ",

@@ -103,7 +103,6 @@ struct PlanState {
     stage::GradientPlan gradients = {};       // see make_gradient_plan()
 };
 
-// The result of set-up.
 struct Setup {
     Job job;
     PlanState current;  // the plan with which the run begins
@@ -133,6 +132,8 @@ void check_batch_is_enough(const config::RunConfig& config, const plan::Plan& pl
 // check_coming_steps() when it has set Job::completed_steps. Not collective.
 Setup set_up(const config::RunConfig& config, int ranks,
              const std::optional<std::string>& checkpoint = std::nullopt);
+// Sets up a run whose steps are predicted, not executed. Time need not be simulated if --cluster is set.
+Setup set_up_forecast(const config::RunConfig& config, int ranks);
 // Sets up an evaluation of the stored model config.resume on `ranks` ranks. Throws ConfigError if options
 // cannot be used, if there are no samples to evaluate, or if the stored model lacks a parameter. Not
 // collective.

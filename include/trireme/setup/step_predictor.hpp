@@ -10,6 +10,18 @@
 
 namespace trireme::setup {
 
+// A step, and its predicted costs. The tables have one row per stage with one entry per micro-batch.
+struct PredictedStep {
+    std::vector<plan::MicrobatchShape> microbatches;
+    std::vector<std::vector<std::size_t>> replicas;  // index of the replica that executes the micro-batch
+    std::vector<std::vector<double>> pass_seconds;   // forward plus backward
+    double seconds = 0;                              // of the whole step
+    StepFit memory = {};                             // see StepPredictor::predict_memory()
+};
+
+// Returns PredictedStep::replicas.
+std::vector<std::vector<std::size_t>> find_replicas(const schedule::PipelineShape& shape);
+
 class StepPredictor {
 public:
     // `job` is kept by reference, and `current` is copied. `flops` is the FLOP rate of all ranks together.
@@ -25,6 +37,10 @@ public:
 
     // Returns the predicted seconds of a step, which is numbered from 0.
     double predict_seconds(std::size_t step);
+    // Returns the whole prediction. Steps must not overlap.
+    PredictedStep predict_step(std::size_t step);
+    // Same as predict_step(), but returns nothing if the step does not fit into memory.
+    std::optional<PredictedStep> try_predict_step(std::size_t step);
     // Same as predict_seconds(), but returns nothing if the step does not fit into memory.
     std::optional<double> try_predict_seconds(std::size_t step);
     // Returns the seconds that additional recomputation and offload add to a step. Returns nothing if the step

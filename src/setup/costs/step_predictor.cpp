@@ -13,6 +13,20 @@
 #include "trireme/setup/step_planner.hpp"
 
 namespace trireme::setup {
+
+std::vector<std::vector<std::size_t>> find_replicas(const schedule::PipelineShape& shape) {
+    std::vector<std::vector<std::size_t>> replicas;
+    for (std::size_t stage = 0; stage < shape.holders.size(); ++stage) {
+        const std::vector<int>& teams = shape.holders[stage];
+        std::vector<std::size_t>& row = replicas.emplace_back();
+        for (int m = 0; m < shape.microbatches; ++m) {
+            const int team = shape.find_executor(static_cast<int>(stage), m);
+            row.push_back(static_cast<std::size_t>(std::ranges::find(teams, team) - teams.begin()));
+        }
+    }
+    return replicas;
+}
+
 struct StepPredictor::State {
     State(const Job& job, PlanState plan_state, Machine machine_of_job, int ranks)
         : steps(job.steps),
@@ -78,6 +92,29 @@ double StepPredictor::predict_independent_step(std::size_t step) {
         predict_steps(training.phases(), training.shape, {state_->costs.predict(shapes, fit.levels)}).front() +
         fit.offload_seconds;
     return state_->known_seconds[shapes] = seconds;
+}
+
+PredictedStep StepPredictor::predict_step(std::size_t step) {
+    const schedule::PipelineShape& shape = state_->current.plan.training.shape;
+    PredictedStep predicted{.microbatches = state_->count_shapes(step),
+                            .replicas = find_replicas(shape),
+                            .pass_seconds = {},
+                            .seconds = predict_independent_step(step),
+                            .memory = predict_memory(step)};
+    for (const std::vector<schedule::StageCost>& of_stage :
+         state_->costs.predict_costs(predicted.microbatches, predicted.memory.levels)) {
+        std::vector<double>& row = predicted.pass_seconds.emplace_back();
+        for (const schedule::StageCost& cost : of_stage) row.push_back(cost.compute_pass_time());
+    }
+    return predicted;
+}
+
+std::optional<PredictedStep> StepPredictor::try_predict_step(std::size_t step) {
+    try {
+        return predict_step(step);
+    } catch (const ConfigError&) {
+        return std::nullopt;
+    }
 }
 
 std::optional<double> StepPredictor::try_predict_seconds(std::size_t step) {

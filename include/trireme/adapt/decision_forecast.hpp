@@ -1,0 +1,40 @@
+// Forecasts the decisions of a run whose layout follows the lengths of samples, without executing its steps.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "trireme/plan/decision.hpp"
+#include "trireme/records/elastic_decision.hpp"
+#include "trireme/setup/setup.hpp"
+#include "trireme/setup/step_predictor.hpp"
+
+namespace trireme::adapt {
+
+struct ForecastStep {
+    std::size_t step = 0;                                  // from 0
+    std::optional<plan::Decision> change = {};             // of the plan before the step, if it changes
+    std::optional<records::ElasticDecision> elastic = {};  // about the plan of the step
+    setup::PredictedStep predicted = {};                   // with the plan of the step
+};
+
+// Decides with the same code as a run. Links are those of --cluster or --profile, and changes of plan take the
+// predicted times. With --change-times predicted, a simulated run without slow ranks decides equally.
+class DecisionForecast {
+public:
+    // Throws the errors of check_followed_lengths(). The layout of the run must follow the lengths of samples.
+    DecisionForecast(setup::Setup setup, int ranks);
+    ~DecisionForecast();
+
+    // Forecasts the next step, beginning with the first one. Throws ConfigError if no plan can execute it.
+    ForecastStep advance();
+
+    const setup::Job& job() const;
+    const setup::PlanState& current() const;  // plan of the last step, or of the options before the first step
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace trireme::adapt

@@ -1,0 +1,116 @@
+#include "trireme/adapt/decision_forecast.hpp"
+
+#include <algorithm>
+#include <list>
+#include <utility>
+
+#include "trireme/adapt/plan_chooser.hpp"
+#include "trireme/setup/machine.hpp"
+#include "trireme/setup/memory_prediction.hpp"
+
+namespace trireme::adapt {
+namespace {
+
+// Predicts the steps of recent plans.
+class PlanPredictors {
+public:
+    PlanPredictors(const setup::Job& job, int ranks) : job_(job), ranks_(ranks) {}
+
+    // `current` differs from earlier plans only in its layout, and what follows from it.
+    setup::StepPredictor& find(const setup::PlanState& current) {
+        constexpr std::size_t max_predictors = 8;
+        const auto known = std::ranges::find(predictors_, current.plan.layout, &Entry::first);
+        if (known != predictors_.end()) {
+            predictors_.splice(predictors_.begin(), predictors_, known);
+            return predictors_.front().second;
+        }
+        if (predictors_.size() == max_predictors) predictors_.pop_back();
+        predictors_.emplace_front(std::piecewise_construct, std::forward_as_tuple(current.plan.layout),
+                                  std::forward_as_tuple(job_, current, ranks_, /*flops=*/0));
+        return predictors_.front().second;
+    }
+
+private:
+    using Entry = std::pair<layout::Layout, setup::StepPredictor>;
+
+    const setup::Job& job_;
+    int ranks_;
+    std::list<Entry> predictors_;  // the most recently used one first
+};
+
+}  // namespace
+
+struct DecisionForecast::State {
+    State(setup::Setup setup, int rank_count)
+        : ranks(rank_count),
+          job(std::move(setup.job)),
+          current(std::move(setup.current)),
+          machine(choose_machine(job, ranks)),
+          nodes(list_nodes(machine, ranks)),
+          chooser(job, current, std::move(setup.origin), nodes, {}),
+          predictors(job, ranks) {
+        chooser.set_links({.team = {}, .all = find_slow_link(machine, ranks)});
+    }
+
+    // Returns the reason for which the devices cannot execute the plan; an empty text if they can.
+    std::string explain_lack(const setup::PlanState& state) const {
+        return job.devices ? explain_lack_on_devices(job, predict_plan_memory(job, state, ranks)) : "";
+    }
+
+    std::optional<plan::Decision> change_plan(std::size_t step) {
+        std::optional<Choice> choice = chooser.choose(step);
+        if (!choice) return std::nullopt;
+        PlanTransition& transition = choice->transition;
+        if (const std::string lack = explain_lack(transition.to); !lack.empty()) {
+            chooser.reject(*choice, lack);
+            return std::nullopt;
+        }
+        const records::PlanChange change{.from = compute_hash(current.plan),
+                                         .to = compute_hash(transition.to.plan),
+                                         .moved_bytes = transition.count_moved_bytes(job),
+                                         .kept_bytes = transition.count_kept_bytes(job),
+                                         .seconds = choice->link_seconds};
+        apply(transition, current);
+        chooser.note_change(*choice, change);
+        choice->decision.measured_seconds.reset();
+        return std::move(choice->decision);
+    }
+
+    int ranks;
+    const setup::Job job;
+    setup::PlanState current;
+    setup::Machine machine;
+    std::vector<int> nodes;
+    PlanChooser chooser;
+    PlanPredictors predictors;
+    std::size_t next_step = 0;
+};
+
+DecisionForecast::DecisionForecast(setup::Setup setup, int ranks) {
+    const std::vector<int> nodes = list_nodes(choose_machine(setup.job, ranks), ranks);
+    check_followed_lengths(setup, nodes);
+    state_ = std::make_unique<State>(std::move(setup), ranks);
+}
+
+DecisionForecast::~DecisionForecast() = default;
+
+const setup::Job& DecisionForecast::job() const { return state_->job; }
+const setup::PlanState& DecisionForecast::current() const { return state_->current; }
+
+ForecastStep DecisionForecast::advance() {
+    const std::size_t step = state_->next_step++;
+    PlanChooser& chooser = state_->chooser;
+    ForecastStep forecast{.step = step};
+    if (step > 0) chooser.look_ahead(step);
+    if (chooser.may_change_plan(step)) forecast.change = state_->change_plan(step);
+    forecast.predicted = state_->predictors.find(state_->current).predict_step(step);
+    records::StepOutcome outcome;
+    outcome.step = step;
+    outcome.seconds = forecast.predicted.seconds;
+    outcome.ranks.resize(state_->nodes.size());  // no rank is slow
+    chooser.observe(outcome);
+    forecast.elastic = std::move(outcome.elastic);
+    return forecast;
+}
+
+}  // namespace trireme::adapt
