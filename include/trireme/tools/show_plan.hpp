@@ -8,8 +8,10 @@
 
 #include "trireme/config/config.hpp"
 #include "trireme/model/config.hpp"
+#include "trireme/plan/decision.hpp"
 #include "trireme/plan/plan.hpp"
 #include "trireme/plan/stage_work.hpp"
+#include "trireme/records/elastic_decision.hpp"
 #include "trireme/schedule/predict.hpp"
 #include "trireme/setup/rank_memory.hpp"
 #include "trireme/setup/step_fitter.hpp"
@@ -37,12 +39,15 @@ struct MemoryFit {
 // A training step of a run on a corpus.
 struct StepForecast {
     std::vector<plan::MicrobatchShape> microbatches;
-    std::vector<std::vector<double>> pass_seconds;  // [stage][micro-batch]: forward plus backward
+    std::vector<std::vector<std::size_t>> replicas;  // see setup::PredictedStep
+    std::vector<std::vector<double>> pass_seconds;   // [stage][micro-batch]: forward plus backward
     double seconds = 0;
-    setup::StepFit memory = {};  // see setup::StepPredictor::predict_memory()
+    setup::StepFit memory = {};                            // see setup::StepPredictor::predict_memory()
+    std::optional<records::ElasticDecision> elastic = {};  // if the layout follows the lengths of samples
 };
 
-// A plan and its predicted costs, time and memory.
+// A plan and its predicted costs, time and memory. The plan is that of the options. If the layout follows the
+// lengths of samples, and this plan cannot execute the first step, it is the plan of the first step.
 struct Forecast {
     model::ModelConfig model;
     plan::Plan plan;
@@ -53,7 +58,10 @@ struct Forecast {
     schedule::StepTime step;                         // the first training step
     std::vector<StepForecast> steps;                 // empty unless a corpus and a cluster are given
     bool is_elastic = false;                         // --elastic length
-    schedule::Prediction timeline;                   // one step, or several if steps overlap
+    // The changes of plan before or between these steps, if the layout follows the lengths of samples.
+    std::optional<std::vector<plan::Decision>> decisions = {};
+    std::size_t first_stages = 0;           // number of stages before the first of these changes
+    schedule::Prediction timeline;          // one step, or several if steps overlap
     std::vector<std::size_t> parameters;    // per stage; a tied token table counts in each stage that has it
     std::size_t total_parameters = 0;       // of the model; a tied token table counts once
     std::vector<setup::RankMemory> memory;  // per rank; 0 bytes on an idle rank

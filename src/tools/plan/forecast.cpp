@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "tools/plan/forecast_costs.hpp"
+#include "tools/plan/corpus_inputs.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/layout/layout.hpp"
@@ -54,6 +54,7 @@ ForecastInputs make_inputs_without_corpus(const config::RunConfig& run, int rank
                           .dtype = setup::to_dtype(run.precision.dtype),
                           .largest_microbatches = {},
                           .steps = {},
+                          .memory_space = setup::find_memory_space(run.precision.device),
                           .assumption = {}};
     inputs.plan = setup::plan_run(run, inputs.model, ranks);
     check_batch_is_enough(run, inputs.plan, setup::make_plan_request(run));
@@ -75,37 +76,6 @@ ForecastInputs make_inputs_without_corpus(const config::RunConfig& run, int rank
                                static_cast<std::size_t>(inputs.plan.microbatches())))
         inputs.steps.front().push_back(
             setup::count_shape(make_assumed_microbatch(run, inputs.model, samples.size())));
-    return inputs;
-}
-
-// `steps` is the number of steps to forecast. The plan does not depend on `devices`, but micro-batches that are
-// formed by time do.
-ForecastInputs make_inputs_with_corpus(config::RunConfig run, const std::string& cluster,
-                                       const std::optional<setup::SimulatedDevices>& devices, int ranks,
-                                       std::size_t steps) {
-    run.run.steps = steps;
-    run.policy.look_ahead = 0;  // all steps have the plan of the options
-    if (devices && setup::is_elastic(run)) {
-        for (int rank = 0; rank < ranks; ++rank)
-            run.precision.usable_gpu_memory.push_back(devices->find_device(rank).memory);
-    }
-    setup::Setup setup = setup::set_up(run, ranks);
-    setup.job.devices = devices;
-    setup.job.config.costs.cluster = cluster;
-    ForecastInputs inputs{.model = setup.job.model,
-                          .plan = setup.current.plan,
-                          .dtype = setup.job.dtype,
-                          .largest_microbatches = setup.current.largest_microbatches,
-                          .steps = std::vector<std::vector<plan::MicrobatchShape>>(steps),
-                          .assumption = {}};
-    setup::StepPlanner planner(setup.job, setup.current);
-    for (std::size_t step = 0; step < steps; ++step) {
-        for (const stage::BatchShape& shape : planner.list_shapes(step))
-            inputs.steps[step].push_back(setup::count_shape(shape));
-        inputs.fits.push_back(planner.plan_step(step).fit);
-    }
-    inputs.step_limits = setup.current.step_limits;
-    inputs.step_levels = setup.current.step_levels;
     return inputs;
 }
 
@@ -136,7 +106,7 @@ std::vector<std::size_t> count_stage_parameters(const model::ModelConfig& model,
 std::vector<setup::RankMemory> predict_memory(const ForecastInputs& inputs, const config::RunConfig& run,
                                               int ranks) {
     setup::SizedPlan sized_plan(inputs.model, inputs.plan, inputs.dtype, inputs.largest_microbatches,
-                                setup::find_memory_space(run.precision.device));
+                                inputs.memory_space);
     sized_plan.step_limits = inputs.step_limits;
     sized_plan.step_levels = inputs.step_levels;
     const stage::GradientPlan gradients = make_gradient_plan(sized_plan);
@@ -188,15 +158,13 @@ Forecast make_forecast(const PlanConfig& config) {
     setup::fit_default_batch(run, ranks);
     std::optional<setup::SimulatedDevices> devices;
     if (!run.costs.cluster.empty()) devices = setup::read_cluster_devices(run, ranks);
-    run.costs.cluster.clear();  // the plan does not depend on the cluster
     const bool has_seconds = devices || setup::uses_profile(run.costs);
     const std::size_t steps =
         has_seconds && config.compare.empty() ? std::max<std::size_t>(1, run.run.steps) : 1;
-    ForecastInputs inputs = run.data.corpus.empty()
-                                ? make_inputs_without_corpus(run, ranks)
-                                : make_inputs_with_corpus(run, config.run.costs.cluster, devices, ranks, steps);
+    ForecastInputs inputs = run.data.corpus.empty() ? make_inputs_without_corpus(run, ranks)
+                                                    : make_inputs_with_corpus(run, ranks, steps);
     Forecast forecast;
-    const schedule::StepCosts costs = add_costs(run, config.run.costs.cluster, ranks, inputs, forecast);
+    const schedule::StepCosts costs = add_costs(run, ranks, inputs, forecast);
     forecast.step = predict_step(inputs.plan.training.phases(), inputs.plan.training.shape, costs);
     forecast.timeline = predict_timeline(inputs.plan.training, costs);
     forecast.parameters = count_stage_parameters(inputs.model, inputs.plan.layout);

@@ -13,6 +13,7 @@
 #include "trireme/setup/stage_costs.hpp"
 #include "trireme/setup/step_bytes.hpp"
 #include "trireme/setup/step_costs.hpp"
+#include "trireme/setup/step_predictor.hpp"
 
 namespace trireme::tools {
 namespace {
@@ -86,6 +87,7 @@ std::vector<StepForecast> forecast_steps(const ForecastInputs& inputs,
     std::vector<StepForecast> steps;
     for (std::size_t k = 0; k < costs.size(); ++k) {
         StepForecast& step = steps.emplace_back(inputs.steps[k]);
+        step.replicas = setup::find_replicas(training.shape);
         step.seconds = seconds[k];
         for (int s = 0; s < static_cast<int>(costs[k].stages()); ++s) {
             std::vector<double>& pass_seconds = step.pass_seconds.emplace_back();
@@ -98,17 +100,17 @@ std::vector<StepForecast> forecast_steps(const ForecastInputs& inputs,
 
 }  // namespace
 
-schedule::StepCosts add_costs(config::RunConfig run, const std::string& cluster, int ranks,
-                              const ForecastInputs& inputs, Forecast& forecast) {
+schedule::StepCosts add_costs(const config::RunConfig& run, int ranks, ForecastInputs& inputs,
+                              Forecast& forecast) {
     forecast.counted_costs = count_costs(inputs.model, inputs.plan.layout, inputs.largest_microbatches.front());
-    const bool has_machine = !cluster.empty() || !run.costs.profiles.empty();
+    const bool has_cluster = !run.costs.cluster.empty();
+    const bool has_machine = has_cluster || !run.costs.profiles.empty();
     if (!has_machine || !run.costs.stages.empty()) {
         forecast.costs = setup::expand_cost_option(run.costs, inputs.plan.layout.stages.size());
         return forecast.costs;
     }
-    run.costs.cluster = cluster;
     const auto make_machine = [&] {
-        if (!cluster.empty()) return setup::read_machine(run, ranks);
+        if (has_cluster) return setup::read_machine(run, ranks);
         auto profiles = setup::read_fitting_profiles(run, inputs.model);
         return setup::make_profiled_machine(std::make_shared<const plan::RankProfiles>(std::move(profiles)),
                                             ranks);
@@ -117,7 +119,7 @@ schedule::StepCosts add_costs(config::RunConfig run, const std::string& cluster,
     forecast.unit = "s";
     forecast.cost_source = machine.description;
     setup::SizedPlan sized_plan(inputs.model, inputs.plan, inputs.dtype, inputs.largest_microbatches,
-                                setup::find_memory_space(run.precision.device));
+                                inputs.memory_space);
     sized_plan.step_limits = inputs.step_limits;
     sized_plan.step_levels = inputs.step_levels;
     const stage::GradientPlan gradients = make_gradient_plan(sized_plan);
@@ -129,7 +131,11 @@ schedule::StepCosts add_costs(config::RunConfig run, const std::string& cluster,
                                                                ? std::vector<plan::MicrobatchLevels>{}
                                                                : inputs.fits[k].levels));
     forecast.costs = compute_mean_costs(costs.front(), inputs.plan.microbatches());
-    if (!run.data.corpus.empty()) {
+    if (inputs.decisions) {
+        forecast.steps = std::move(inputs.followed_steps);
+        forecast.decisions = std::move(inputs.decisions);
+        forecast.first_stages = inputs.first_stages;
+    } else if (!run.data.corpus.empty()) {
         forecast.steps = forecast_steps(inputs, costs);
         setup::StepBytes bytes(sized_plan, run.optimizer, gradients, ranks, run.run.checkpoint_every > 0);
         for (std::size_t k = 0; k < forecast.steps.size(); ++k) {

@@ -25,12 +25,19 @@ struct ForecastInputs {
     std::vector<setup::StepFit> fits = {};           // per step: see setup::PlannedStep; empty without a corpus
     std::vector<setup::StepLimit> step_limits = {};  // see setup::PlanState
     std::vector<setup::StepLevel> step_levels = {};  // see setup::PlanState
-    std::string assumption;                          // see Forecast
+    device::MemorySpace memory_space = device::MemorySpace::host;
+    // The steps and changes of plan, if the layout follows the lengths of samples. `steps` and `fits` then have
+    // the first step only.
+    std::vector<StepForecast> followed_steps = {};
+    std::optional<std::vector<plan::Decision>> decisions = {};
+    std::size_t first_stages = 0;  // number of stages before the first change
+    std::string assumption;        // see Forecast
 };
 
-// Sets the members `costs`, `unit`, `cost_source`, `counted_costs` and `steps` of the forecast. Returns the
-// costs of the first step. `cluster` is the path of a cluster file; if empty, costs do not come from a cluster.
-schedule::StepCosts add_costs(config::RunConfig run, const std::string& cluster, int ranks,
-                              const ForecastInputs& inputs, Forecast& forecast);
+// Sets the members `costs`, `unit`, `cost_source`, `counted_costs` and `steps` of the forecast, the last one
+// from `inputs.followed_steps` if the layout follows the lengths of samples. Returns the
+// costs of the first step.
+schedule::StepCosts add_costs(const config::RunConfig& run, int ranks, ForecastInputs& inputs,
+                              Forecast& forecast);
 
 }  // namespace trireme::tools

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "tools/plan/closed_form.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/layout/layout.hpp"
+#include "trireme/records/run_records.hpp"
 #include "trireme/schedule/schedule_text.hpp"
 #include "trireme/setup/planning.hpp"
 #include "trireme/setup/rank_classes.hpp"
@@ -98,6 +100,38 @@ std::string format_steps(const Forecast& forecast) {
     const auto [shortest, longest] = std::ranges::minmax(forecast.steps, {}, &StepForecast::seconds);
     return fmt::format("steps       1 to {}: {:g} s on average, {:g} to {:g} s\n", forecast.steps.size(),
                        sum / static_cast<double>(forecast.steps.size()), shortest.seconds, longest.seconds);
+}
+
+// Formats a change of plan. `stages` is the number of stages before the change, and `step` the first step with
+// the new plan.
+std::string format_change(const plan::Decision& decision, std::size_t stages, const StepForecast& step) {
+    const records::ElasticDecision elastic = step.elastic.value_or(records::ElasticDecision{});
+    std::string text = fmt::format("step {:<6} {:<6}  {} to {}", decision.step + 1, elastic.outcome,
+                                   format_count(stages, "stage"), decision.layout.stages.size());
+    if (decision.predicted_seconds)
+        text += fmt::format(", {:.3g} s for {}", *decision.predicted_seconds,
+                            format_bytes(static_cast<std::size_t>(decision.terms.at("moved_bytes"))));
+    if (elastic.new_seconds && elastic.current_seconds)
+        text += fmt::format("; {:.3g} s instead of {:.3g} s", *elastic.new_seconds, *elastic.current_seconds);
+    return text + fmt::format(" ({})\n", decision.reason);
+}
+
+// Returns a line per change of plan, and a line with the numbers of decisions by outcome.
+std::string format_changes(const Forecast& forecast) {
+    if (!forecast.decisions) return "";
+    std::string text;
+    std::size_t stages = forecast.first_stages;
+    for (const plan::Decision& decision : *forecast.decisions) {
+        text += format_change(decision, stages, forecast.steps[decision.step]);
+        stages = decision.layout.stages.size();
+    }
+    std::map<std::string, std::size_t> outcomes;
+    for (const StepForecast& step : forecast.steps)
+        if (step.elastic) outcomes[step.elastic->outcome] += 1;
+    std::string counts;
+    for (const auto& [outcome, count] : outcomes)
+        counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", format_with_commas(count), outcome);
+    return text + fmt::format("decisions   {}\n", counts);
 }
 
 std::string format_bubble(const Forecast& forecast) {
@@ -202,28 +236,37 @@ Json make_prediction_json(const Forecast& forecast) {
             {"weight_versions", setup::find_max_weight_versions(forecast.plan)}};
 }
 
-// Returns a list of the steps with their micro-batches. The lists "replicas" and "seconds" of a micro-batch
-// have one entry per stage: the index of the replica that executes the micro-batch, and the time of its passes.
-Json list_steps(const Forecast& forecast) {
-    const schedule::PipelineShape& shape = forecast.plan.training.shape;
-    Json steps = Json::array();
-    for (std::size_t k = 0; k < forecast.steps.size(); ++k) {
-        const StepForecast& step = forecast.steps[k];
-        Json microbatches = Json::array();
-        for (std::size_t m = 0; m < step.microbatches.size(); ++m) {
-            Json replicas = Json::array();
-            Json seconds = Json::array();
-            for (std::size_t s = 0; s < step.pass_seconds.size(); ++s) {
-                const int team = shape.find_executor(static_cast<int>(s), static_cast<int>(m));
-                replicas.push_back(std::ranges::find(shape.holders[s], team) - shape.holders[s].begin());
-                seconds.push_back(step.pass_seconds[s][m]);
-            }
-            microbatches.push_back({{"samples", step.microbatches[m].samples},
-                                    {"rows", step.microbatches[m].rows},
-                                    {"replicas", std::move(replicas)},
-                                    {"seconds", std::move(seconds)}});
+// Returns a list with one object per micro-batch. The lists "replicas" and "seconds" of a micro-batch have one
+// entry per stage: the index of the replica that executes the micro-batch, and the time of its passes.
+Json list_microbatches(const StepForecast& step) {
+    Json microbatches = Json::array();
+    for (std::size_t m = 0; m < step.microbatches.size(); ++m) {
+        Json replicas = Json::array();
+        Json seconds = Json::array();
+        for (std::size_t s = 0; s < step.pass_seconds.size(); ++s) {
+            replicas.push_back(step.replicas[s][m]);
+            seconds.push_back(step.pass_seconds[s][m]);
         }
-        Json line{{"step", k + 1}, {"seconds", step.seconds}, {"bytes", step.memory.predicted_bytes}};
+        microbatches.push_back({{"samples", step.microbatches[m].samples},
+                                {"rows", step.microbatches[m].rows},
+                                {"replicas", std::move(replicas)},
+                                {"seconds", std::move(seconds)}});
+    }
+    return microbatches;
+}
+
+// Returns the object "elastic" of a line of steps.jsonl.
+Json make_elastic_json(const records::ElasticDecision& decision) {
+    records::StepLine line;
+    line.elastic = decision;
+    return records::to_json(line).at("elastic");
+}
+
+Json list_steps(const Forecast& forecast) {
+    Json steps = Json::array();
+    for (const StepForecast& step : forecast.steps) {
+        Json line{
+            {"step", steps.size() + 1}, {"seconds", step.seconds}, {"bytes", step.memory.predicted_bytes}};
         if (forecast.is_elastic) {
             line["limit_bytes"] = step.memory.limit_bytes;
             line["deficit_bytes"] = step.memory.deficit_bytes;
@@ -231,10 +274,18 @@ Json list_steps(const Forecast& forecast) {
             line["offloaded_bytes"] = step.memory.offloaded_bytes;
         }
         if (step.memory.recompute) line["recompute"] = to_string(*step.memory.recompute);
-        line["micro_batches"] = std::move(microbatches);
+        if (step.elastic) line["elastic"] = make_elastic_json(*step.elastic);
+        line["micro_batches"] = list_microbatches(step);
         steps.push_back(std::move(line));
     }
     return steps;
+}
+
+// Returns the lines of decisions.jsonl.
+Json list_decisions(const std::vector<plan::Decision>& decisions) {
+    Json lines = Json::array();
+    for (const plan::Decision& decision : decisions) lines.push_back(Json::parse(plan::to_json(decision)));
+    return lines;
 }
 
 }  // namespace
@@ -257,8 +308,8 @@ std::string to_string(const Forecast& forecast) {
            draw_grid(forecast.timeline) +
            fmt::format("\nstep        {:g} {} ({})\n", forecast.step.seconds, forecast.unit,
                        describe_costs(forecast.costs)) +
-           format_steps(forecast) + format_bubble(forecast) + format_warning(forecast) +
-           format_memory_fit(forecast) + format_ranks(forecast);
+           format_steps(forecast) + format_changes(forecast) + format_bubble(forecast) +
+           format_warning(forecast) + format_memory_fit(forecast) + format_ranks(forecast);
 }
 
 std::string to_json(const Forecast& forecast) {
@@ -274,6 +325,7 @@ std::string to_json(const Forecast& forecast) {
     if (forecast.memory_fit)
         value["fit"] = {{"fits", forecast.memory_fit->fits}, {"words", forecast.memory_fit->description}};
     if (!forecast.steps.empty()) value["steps"] = list_steps(forecast);
+    if (forecast.decisions) value["decisions"] = list_decisions(*forecast.decisions);
     if (!forecast.warning.empty()) value["warning"] = forecast.warning;
     if (!plan.training.are_steps_independent())
         value["prologue"] = list_programs_of_ranks(forecast, plan.training.prologue);
