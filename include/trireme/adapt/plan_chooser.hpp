@@ -77,8 +77,7 @@ public:
     // begins a new observation.
     void note_change(Choice& choice, const records::PlanChange& change);
 
-    // Returns the number of steps after which the plan may change next: the smallest such number above `first`.
-    // Returns the number of steps of the run if the plan cannot change any more.
+    // Returns the smallest number of steps above `first` after which the plan may change, at most all steps.
     std::size_t find_next_possible_change(std::size_t first) const;
 
     // Stores the reason why a better plan is not used. take_refusal() does not repeat its last reason until the
@@ -110,8 +109,8 @@ private:
         std::optional<Choice> choice = {};
     };
 
-    bool has_recorded_decision(std::size_t step) const;
     bool predicts_changes() const;  // --change-times predicted
+    bool has_recorded_decision(std::size_t step) const;
     std::optional<Choice> take_look_ahead(std::size_t step);
     std::optional<Choice> choose_by_lengths(std::size_t step);
     void report_idle_policy(const plan::Observation& observed);
