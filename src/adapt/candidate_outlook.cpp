@@ -7,6 +7,7 @@
 
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
+#include "trireme/base/random.hpp"
 #include "trireme/model/model.hpp"
 #include "trireme/setup/elastic_memory.hpp"
 #include "trireme/setup/planning.hpp"
@@ -17,6 +18,23 @@ namespace trireme::adapt {
 namespace {
 
 constexpr std::size_t max_entries = 512;
+constexpr int outlook_divisions = 8;  // see policy::find_length_class()
+
+policy::LengthClass classify(const plan::StepAhead& step) {
+    return policy::find_length_class(step.lengths, outlook_divisions);
+}
+
+std::uint64_t compute_layout_hash(const layout::Layout& layout) {
+    RandomKey hash;
+    for (const layout::StageLayout& stage : layout.stages) {
+        hash = hash.then(stage.layers.begin).then(stage.replicas.size());
+        for (const layout::ReplicaLayout& replica : stage.replicas) {
+            hash = hash.then(static_cast<std::uint64_t>(replica.turns));
+            for (const int rank : replica.ranks) hash = hash.then(static_cast<std::uint64_t>(rank));
+        }
+    }
+    return hash.bits;
+}
 
 // Returns the bytes that a change may move, per layer of the model.
 std::vector<LayerBytes> count_layer_bytes(const setup::Job& job, std::size_t team_ranks) {
@@ -35,9 +53,11 @@ std::vector<LayerBytes> count_layer_bytes(const setup::Job& job, std::size_t tea
 
 struct CandidateOutlook::Entry {
     policy::Candidate candidate;
+    std::uint64_t layout_hash = 0;
     std::size_t number = 0;
-    std::unique_ptr<setup::StepPredictor> predictor;            // null if the plan is impossible
-    std::map<std::size_t, std::optional<double>> step_seconds;  // of steps ahead
+    std::unique_ptr<setup::StepPredictor> predictor;                     // null if the plan is impossible
+    std::map<std::size_t, std::optional<double>> step_seconds;           // of the next step
+    std::map<policy::LengthClass, std::optional<double>> class_seconds;  // see predict_step()
     double offload_seconds = 0;                 // copies of state in a change from or to the plan
     std::optional<double> change_seconds = {};  // from the current plan; empty if impossible
     bool is_change_known = false;
@@ -71,8 +91,10 @@ void CandidateOutlook::begin_decision(std::size_t step, double scale, const std:
 }
 
 CandidateOutlook::Entry& CandidateOutlook::find_entry(const policy::Candidate& candidate) {
-    const auto known = std::ranges::find_if(
-        entries_, [&](const Entry& entry) { return are_equal_plans(entry.candidate, candidate); });
+    const std::uint64_t hash = compute_layout_hash(candidate.layout);
+    const auto known = std::ranges::find_if(entries_, [&](const Entry& entry) {
+        return entry.layout_hash == hash && are_equal_plans(entry.candidate, candidate);
+    });
     if (known != entries_.end()) {
         entries_.splice(entries_.begin(), entries_, known);
         return entries_.front();
@@ -86,6 +108,7 @@ CandidateOutlook::Entry& CandidateOutlook::find_entry(const policy::Candidate& c
     }
     Entry& entry = entries_.emplace_front();
     entry.candidate = candidate;
+    entry.layout_hash = hash;
     entry.number = next_number_++;
     const auto ranks = static_cast<int>(nodes_.size());
     std::string why;
@@ -98,12 +121,39 @@ CandidateOutlook::Entry& CandidateOutlook::find_entry(const policy::Candidate& c
 
 std::optional<policy::StepOutlook> CandidateOutlook::predict_step(const policy::Candidate& candidate,
                                                                   const plan::StepAhead& step) {
+    if (must_predict_exactly(candidate, step)) return predict_next_step(candidate, step);
     Entry& entry = find_entry(candidate);
     if (!entry.predictor) return std::nullopt;
-    const auto [known, is_new] = entry.step_seconds.try_emplace(step.step);
-    if (is_new) known->second = entry.predictor->try_predict_seconds(step.step);
-    if (!known->second) return std::nullopt;
-    return policy::StepOutlook{.seconds = scale_ * *known->second};
+    const policy::LengthClass length_class = classify(step);
+    const auto [known, is_new] = entry.class_seconds.try_emplace(length_class);
+    if (is_new) {
+        const std::size_t typical = class_steps_.try_emplace(length_class, step.step).first->second;
+        known->second = entry.predictor->try_predict_seconds(typical);
+    }
+    return scale(known->second);
+}
+
+bool CandidateOutlook::must_predict_exactly(const policy::Candidate& candidate, const plan::StepAhead& step) {
+    if (step.step != step_) return false;
+    const bool weighs_next_step_only = job_.config.policy.elastic_rule == config::ElasticRule::published;
+    if (weighs_next_step_only || candidate.layout == current_.plan.layout) return true;
+    policy::Candidate current = candidate;
+    current.layout = current_.plan.layout;
+    return !predict_next_step(current, step);
+}
+
+std::optional<policy::StepOutlook> CandidateOutlook::predict_next_step(const policy::Candidate& candidate,
+                                                                       const plan::StepAhead& next) {
+    Entry& entry = find_entry(candidate);
+    if (!entry.predictor) return std::nullopt;
+    const auto [known, is_new] = entry.step_seconds.try_emplace(next.step);
+    if (is_new) known->second = entry.predictor->try_predict_seconds(next.step);
+    if (!known->second) entry.class_seconds[classify(next)].reset();
+    return scale(known->second);
+}
+
+std::optional<policy::StepOutlook> CandidateOutlook::scale(const std::optional<double>& seconds) const {
+    return seconds ? std::optional(policy::StepOutlook{.seconds = scale_ * *seconds}) : std::nullopt;
 }
 
 double CandidateOutlook::estimate_change_seconds(const policy::Candidate& from, const policy::Candidate& to) {

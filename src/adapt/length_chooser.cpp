@@ -96,13 +96,13 @@ std::optional<plan::Decision> LengthChooser::decide(plan::Observation observed,
     const plan::StepAhead& next = observed.ahead.front();
     std::optional<plan::Decision> decision;
     records::ElasticDecision record;
-    if (has_scale || !outlook_.predict_step(current, next)) {
+    if (has_scale || !outlook_.predict_next_step(current, next)) {
         decision = published_ ? decide_as_published(observed, current, scale, record)
                               : decide_ahead(observed, current, propose_for_slow_ranks, record);
     }
     policy::Candidate chosen = current;
     if (decision) chosen.layout = decision->layout;
-    if (const auto outlook = outlook_.predict_step(chosen, next)) {
+    if (const auto outlook = outlook_.predict_next_step(chosen, next)) {
         record.outcome = name_outcome(chosen, step);
         if (!are_seconds) predicted_seconds_[step] = outlook->seconds / scale;
         if (!device::time_is_simulated()) record.decision_seconds = device::now_seconds() - begin;
@@ -119,8 +119,11 @@ std::optional<plan::Decision> LengthChooser::decide_ahead(const plan::Observatio
     if (job_.config.policy.horizon > 0) horizon = std::min(horizon, job_.config.policy.horizon);
     std::vector proposers{make_origin_proposer(origin_), propose_};
     if (propose_for_slow_ranks) proposers.push_back(propose_for_slow_ranks);
-    const auto verdict = policy::decide(observed, current, proposers, outlook_, {.horizon = horizon});
-    if (!verdict) return std::nullopt;
+    std::optional<policy::Verdict> verdict;
+    do {
+        verdict = policy::decide(observed, current, proposers, outlook_, {.horizon = horizon});
+        if (!verdict) return std::nullopt;
+    } while (verdict->pays_off && !outlook_.predict_next_step(verdict->candidate, observed.ahead.front()));
     record.current_seconds = verdict->current_seconds;
     record.new_seconds = verdict->path_seconds;
     record.change_seconds = verdict->change_seconds;

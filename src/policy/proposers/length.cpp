@@ -15,23 +15,23 @@
 namespace trireme::policy {
 namespace {
 
-// Returns the index of the quarter octave of a length of at least 1 token.
-int find_quarter_octave(double length) { return static_cast<int>(std::floor(4 * std::log2(length))); }
+constexpr int cut_divisions = 4;  // steps of a class have the same cuts
 
-// Returns the smallest integer of a quarter octave, or its lower bound if it contains no integer.
-double find_min_length(int quarter_octave) {
-    const double bound = std::exp2(quarter_octave / 4.0);
-    const double length = std::ceil(bound);
-    return find_quarter_octave(length) == quarter_octave ? length : bound;
+// Returns the index of the part of an octave that contains a length of at least 1 token.
+int find_octave_part(double length, int divisions) {
+    return static_cast<int>(std::floor(divisions * std::log2(length)));
 }
 
-// The lengths of a step, rounded down.
-struct LengthClass {
-    int longest = 0;  // quarter octave of the longest sample
-    int mean = 0;     // quarter octave of the mean length
+// Returns the smallest integer of a part, or its lower bound if it contains no integer.
+double find_min_length(int part) {
+    const double bound = std::exp2(static_cast<double>(part) / cut_divisions);
+    const double length = std::ceil(bound);
+    return find_octave_part(length, cut_divisions) == part ? length : bound;
+}
 
-    friend auto operator<=>(const LengthClass&, const LengthClass&) = default;
-};
+double add_lengths(const std::vector<std::uint32_t>& lengths) {
+    return std::accumulate(lengths.begin(), lengths.end(), 0.0);
+}
 
 // The steps ahead that are in a class.
 struct ClassSteps {
@@ -46,18 +46,15 @@ std::vector<ClassSteps> list_length_classes(const std::vector<plan::StepAhead>& 
     std::vector<ClassSteps> classes;
     for (const plan::StepAhead& step : steps) {
         if (step.lengths.empty()) continue;
-        const double tokens = std::accumulate(step.lengths.begin(), step.lengths.end(), 0.0);
-        const double longest = std::max(1U, *std::ranges::max_element(step.lengths));
-        const double mean = std::max(1.0, tokens / static_cast<double>(step.lengths.size()));
-        const LengthClass length_class{find_quarter_octave(longest), find_quarter_octave(mean)};
+        const LengthClass length_class = find_length_class(step.lengths, cut_divisions);
         auto found = std::ranges::find(classes, length_class, &ClassSteps::length_class);
         if (found == classes.end()) {
             found =
                 classes.insert(found, {.length_class = length_class, .samples_per_step = step.lengths.size()});
         }
         found->samples += step.lengths.size();
-        found->tokens += tokens;
-        found->longest = std::max(found->longest, longest);
+        found->tokens += add_lengths(step.lengths);
+        found->longest = std::max<double>(found->longest, std::ranges::max(step.lengths));
     }
     return classes;
 }
@@ -140,6 +137,12 @@ private:
 };
 
 }  // namespace
+
+LengthClass find_length_class(const std::vector<std::uint32_t>& lengths, int divisions) {
+    const double longest = std::max(1U, std::ranges::max(lengths));
+    const double mean = std::max(1.0, add_lengths(lengths) / static_cast<double>(lengths.size()));
+    return {find_octave_part(longest, divisions), find_octave_part(mean, divisions)};
+}
 
 Proposer make_length_proposer(LengthRules rules) {
     const auto proposer = std::make_shared<LengthProposer>(std::move(rules));
