@@ -121,8 +121,20 @@ CandidateOutlook::Entry& CandidateOutlook::find_entry(const policy::Candidate& c
 
 std::optional<policy::StepOutlook> CandidateOutlook::predict_step(const policy::Candidate& candidate,
                                                                   const plan::StepAhead& step) {
-    if (must_predict_exactly(candidate, step)) return predict_next_step(candidate, step);
+    return must_predict_exactly(candidate, step) ? predict_next_step(candidate, step)
+                                                 : predict_class(find_entry(candidate), step);
+}
+
+std::vector<std::optional<policy::StepOutlook>> CandidateOutlook::predict_steps(
+    const policy::Candidate& candidate, std::span<const plan::StepAhead> steps) {
+    std::vector<std::optional<policy::StepOutlook>> outlooks{predict_step(candidate, steps.front())};
     Entry& entry = find_entry(candidate);
+    for (const plan::StepAhead& step : steps.subspan(1)) outlooks.push_back(predict_class(entry, step));
+    return outlooks;
+}
+
+// Predicts a step like the first one of its class that was met.
+std::optional<policy::StepOutlook> CandidateOutlook::predict_class(Entry& entry, const plan::StepAhead& step) {
     if (!entry.predictor) return std::nullopt;
     const policy::LengthClass length_class = classify(step);
     const auto [known, is_new] = entry.class_seconds.try_emplace(length_class);
@@ -158,11 +170,26 @@ std::optional<policy::StepOutlook> CandidateOutlook::scale(const std::optional<d
 
 double CandidateOutlook::estimate_change_seconds(const policy::Candidate& from, const policy::Candidate& to) {
     const Entry& before = find_entry(from);
-    const Entry& after = find_entry(to);
+    return estimate_change(before, find_entry(to));
+}
+
+std::vector<std::vector<double>> CandidateOutlook::estimate_changes(
+    std::span<const policy::Candidate* const> candidates) {
+    std::vector<const Entry*> entries;
+    for (const policy::Candidate* const candidate : candidates) entries.push_back(&find_entry(*candidate));
+    std::vector<std::vector<double>> seconds;
+    for (const Entry* const from : entries) {
+        std::vector<double>& row = seconds.emplace_back();
+        for (const Entry* const to : entries) row.push_back(from == to ? 0 : estimate_change(*from, *to));
+    }
+    return seconds;
+}
+
+double CandidateOutlook::estimate_change(const Entry& before, const Entry& after) {
     const auto [known, is_new] = moved_bytes_.try_emplace(std::pair(before.number, after.number));
     if (is_new)
-        known->second =
-            estimate_moved_bytes(layer_bytes_, current_.plan.shards_optimizer, from.layout, to.layout);
+        known->second = estimate_moved_bytes(layer_bytes_, current_.plan.shards_optimizer,
+                                             before.candidate.layout, after.candidate.layout);
     return changes_.estimate(known->second, before.offload_seconds + after.offload_seconds);
 }
 

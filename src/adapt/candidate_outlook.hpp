@@ -43,7 +43,11 @@ public:
     // all steps of its class from now on.
     std::optional<policy::StepOutlook> predict_next_step(const policy::Candidate& candidate,
                                                          const plan::StepAhead& next);
+    std::vector<std::optional<policy::StepOutlook>> predict_steps(
+        const policy::Candidate& candidate, std::span<const plan::StepAhead> steps) override;
     double estimate_change_seconds(const policy::Candidate& from, const policy::Candidate& to) override;
+    std::vector<std::vector<double>> estimate_changes(
+        std::span<const policy::Candidate* const> candidates) override;
     std::optional<double> predict_change_seconds(const policy::Candidate& to) override;
 
     // Returns the bytes by which a step, which the plan of the candidate can execute, exceeds the memory of a
@@ -63,6 +67,8 @@ private:
     struct Entry;
 
     Entry& find_entry(const policy::Candidate& candidate);
+    std::optional<policy::StepOutlook> predict_class(Entry& entry, const plan::StepAhead& step);
+    double estimate_change(const Entry& before, const Entry& after);
     bool must_predict_exactly(const policy::Candidate& candidate, const plan::StepAhead& step);
     std::optional<policy::StepOutlook> scale(const std::optional<double>& seconds) const;
 

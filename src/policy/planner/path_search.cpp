@@ -36,11 +36,9 @@ void PathSearch::fill_step_seconds() {
 }
 
 void PathSearch::estimate_changes() {
-    for (const TimedCandidate& from : candidates_) {
-        std::vector<double>& row = change_seconds_.emplace_back();
-        for (const TimedCandidate& to : candidates_)
-            row.push_back(&from == &to ? 0 : outlook_.estimate_change_seconds(from.candidate, to.candidate));
-    }
+    std::vector<const Candidate*> candidates;
+    for (const TimedCandidate& each : candidates_) candidates.push_back(&each.candidate);
+    change_seconds_ = outlook_.estimate_changes(candidates);
 }
 
 // Returns the seconds of a step. If the candidate cannot execute it, the run leaves the candidate and returns.

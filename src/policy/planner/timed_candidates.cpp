@@ -10,10 +10,8 @@ constexpr std::size_t max_candidates = 32;  // including the current plan
 
 TimedCandidate predict_times(Candidate candidate, Outlook& outlook, std::span<const plan::StepAhead> steps) {
     TimedCandidate timed{.candidate = std::move(candidate), .seconds = {}};
-    for (const plan::StepAhead& step : steps) {
-        const std::optional<StepOutlook> prediction = outlook.predict_step(timed.candidate, step);
+    for (const std::optional<StepOutlook>& prediction : outlook.predict_steps(timed.candidate, steps))
         timed.seconds.push_back(prediction ? std::optional(prediction->seconds) : std::nullopt);
-    }
     return timed;
 }
 
