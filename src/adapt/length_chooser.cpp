@@ -23,6 +23,10 @@ policy::Proposer make_origin_proposer(const layout::Layout& origin) {
     };
 }
 
+std::string describe_next_step(const plan::StepAhead& next) {
+    return cat("the next step has samples of up to ", format_count(std::ranges::max(next.lengths), "token"));
+}
+
 }  // namespace
 
 LengthChooser::LengthChooser(const setup::Job& job, const setup::PlanState& current,
@@ -128,6 +132,9 @@ std::optional<plan::Decision> LengthChooser::decide_ahead(const plan::Observatio
     record.new_seconds = verdict->path_seconds;
     record.change_seconds = verdict->change_seconds;
     if (!verdict->pays_off) return std::nullopt;
+    // A layout may suit other steps than those for which it was proposed.
+    for (plan::Cause& cause : verdict->candidate.causes)
+        if (cause.proposer == "length") cause.reason = describe_next_step(observed.ahead.front());
     plan::Decision decision = make_decision(observed.step, verdict->candidate);
     decision.terms["gain_s"] = std::max(0.0, verdict->current_seconds - verdict->path_seconds);
     decision.terms["step_s"] = verdict->current_step_seconds;
