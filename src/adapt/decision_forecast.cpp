@@ -110,6 +110,7 @@ ForecastStep DecisionForecast::advance() {
     outcome.ranks.resize(state_->nodes.size());  // no rank is slow
     chooser.observe(outcome);
     forecast.elastic = std::move(outcome.elastic);
+    if (forecast.elastic) forecast.elastic->decision_seconds.reset();
     return forecast;
 }
 

@@ -13,7 +13,6 @@
 #include <simgrid/s4u/Actor.hpp>
 #include <simgrid/s4u/Engine.hpp>
 #include <simgrid/s4u/Host.hpp>
-#include <span>
 #include <string_view>
 #include <utility>
 
