@@ -147,11 +147,10 @@ std::optional<policy::StepOutlook> CandidateOutlook::predict_class(Entry& entry,
 
 bool CandidateOutlook::must_predict_exactly(const policy::Candidate& candidate, const plan::StepAhead& step) {
     if (step.step != step_) return false;
-    const bool weighs_next_step_only = job_.config.policy.elastic_rule == config::ElasticRule::published;
-    if (weighs_next_step_only || candidate.layout == current_.plan.layout) return true;
+    if (job_.config.policy.elastic_rule == config::ElasticRule::published) return true;
     policy::Candidate current = candidate;
     current.layout = current_.plan.layout;
-    return !predict_next_step(current, step);
+    return !predict_next_step(current, step) || !predict_class(find_entry(current), step);
 }
 
 std::optional<policy::StepOutlook> CandidateOutlook::predict_next_step(const policy::Candidate& candidate,

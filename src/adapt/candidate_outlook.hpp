@@ -34,9 +34,9 @@ public:
     void begin_decision(std::size_t step, double scale, const std::vector<double>& slowness,
                         ChangePredictions changes);
 
-    // Predicts the next step by itself for the current plan, and for all candidates if the current plan cannot
-    // execute this step or if --elastic-rule is published. Otherwise, steps of a class of lengths are predicted
-    // as the first of them that was met. This takes less time, and candidates are still compared fairly.
+    // Predicts a step like the first one of its class of lengths that was met, which takes little time and
+    // compares candidates fairly. Predicts the next step by itself if --elastic-rule is published, or if the
+    // current plan cannot execute this step or the first one of its class.
     std::optional<policy::StepOutlook> predict_step(const policy::Candidate& candidate,
                                                     const plan::StepAhead& step) override;
     // Predicts the next step by itself. If the candidate cannot execute it, predict_step() returns nothing for
