@@ -13,6 +13,10 @@
 namespace trireme::adapt {
 namespace {
 
+// A change for fewer steps must save the minimum gain of the time of this number of steps, so that small errors
+// of predictions cause no changes.
+constexpr std::size_t min_compared_steps = 8;
+
 // Proposes the layout of the options, to which a run returns when coming steps need no other layout.
 policy::Proposer make_origin_proposer(const layout::Layout& origin) {
     return [&origin](const plan::Observation&, const policy::Candidate& candidate) {
@@ -125,7 +129,8 @@ std::optional<plan::Decision> LengthChooser::decide_ahead(const plan::Observatio
     if (propose_for_slow_ranks) proposers.push_back(propose_for_slow_ranks);
     std::optional<policy::Verdict> verdict;
     do {
-        verdict = policy::decide(observed, current, proposers, outlook_, {.horizon = horizon});
+        verdict = policy::decide(observed, current, proposers, outlook_,
+                                 {.horizon = horizon, .min_steps = min_compared_steps});
         if (!verdict) return std::nullopt;
     } while (verdict->pays_off && !outlook_.predict_next_step(verdict->candidate, observed.ahead.front()));
     record.current_seconds = verdict->current_seconds;

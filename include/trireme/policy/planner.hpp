@@ -11,8 +11,9 @@
 namespace trireme::policy {
 
 struct Criterion {
-    std::size_t horizon = 1;  // number of steps within which a change must save more time than it takes
-    double min_gain = 0.01;   // minimum of the time saved, as a fraction of the time without the change
+    std::size_t horizon = 1;    // number of steps within which a change must save more time than it takes
+    double min_gain = 0.01;     // minimum of the time saved, as a fraction of the time without the change
+    std::size_t min_steps = 1;  // minimum number of steps of this time, if so many steps are ahead
 };
 
 // A candidate that is better than the current plan.
@@ -21,7 +22,8 @@ struct Verdict {
     double current_step_seconds = 0;  // mean over the steps ahead with the current plan
     double step_seconds = 0;          // mean over the steps ahead with the plan of the candidate
     double change_seconds = 0;        // of the change to the candidate
-    // The times that decide() compares, until the path returns to the current plan or until the horizon.
+    // The times that decide() compares, until the path returns to the current plan, but for at least
+    // Criterion::min_steps, or until the horizon.
     double current_seconds = 0;  // with the current plan
     double path_seconds = 0;     // with the best path that begins with the candidate, including its changes
     bool pays_off = false;       // the change meets the criterion
@@ -41,8 +43,9 @@ struct Verdict {
 // Dynamic programming finds the path with the least time. It uses estimates of changes at first. If the best
 // path begins with another candidate than the current plan, the change to this candidate is predicted, and the
 // best path is searched again. Only the first move of the best path is a decision: it must save the minimum
-// gain of the time that the current plan takes until the path returns to the current plan, or until the
-// horizon. If the current plan cannot execute the next step, the first move needs no gain.
+// gain of the time that the current plan takes until the path returns to the current plan, but for at least
+// `min_steps` steps, or until the horizon. If the current plan cannot execute the next step, the first move
+// needs no gain.
 //
 // Returns the candidate of the first move. If the path begins with the current plan, or if the gain is too
 // small, returns the candidate with the shortest mean step of those that can execute the next step and to which

@@ -117,17 +117,18 @@ std::optional<double> PathSearch::predict_change_seconds(std::size_t to) {
     return seconds < impossible ? std::optional(seconds) : std::nullopt;
 }
 
-PathTimes PathSearch::compare_times(std::size_t first) const {
+// After its return, the path is assumed to keep the current plan.
+PathTimes PathSearch::compare_times(std::size_t first, std::size_t min_steps) const {
     PathTimes times{.path_seconds = change_seconds_.front()[first]};
     std::size_t candidate = first;
     for (std::size_t step = 0; step < count_steps(); ++step) {
-        if (step > 0) {
+        if (step > 0 && candidate != 0) {
             const std::size_t next = best_[step][candidate].next;
             times.path_seconds += change_seconds_[candidate][next];
-            if (next == 0) return times;
             candidate = next;
         }
-        times.path_seconds += step_seconds_[candidate][step];
+        if (candidate == 0 && step >= min_steps) return times;
+        times.path_seconds += candidate == 0 ? current_seconds_[step] : step_seconds_[candidate][step];
         times.current_seconds += current_seconds_[step];
     }
     times.path_seconds += compute_tail_seconds(candidate);

@@ -10,7 +10,7 @@
 
 namespace trireme::policy {
 
-// The times of a path and of the current plan, until the path returns to the current plan or until the horizon.
+// The times of a path and of the current plan: see Verdict.
 struct PathTimes {
     double current_seconds = 0;
     double path_seconds = 0;
@@ -33,7 +33,7 @@ public:
     double mean_seconds(std::size_t candidate) const { return mean_seconds_[candidate]; }
     // Compares the best path that begins with a candidate, which can execute the next step, and the current
     // plan.
-    PathTimes compare_times(std::size_t first) const;
+    PathTimes compare_times(std::size_t first, std::size_t min_steps) const;
 
 private:
     // The best path from a step on.

@@ -10,8 +10,9 @@ namespace trireme::policy {
 namespace {
 
 // Returns a verdict that does not pay off. The change must be possible.
-Verdict describe_move(const Candidate& candidate, std::size_t index, PathSearch& search) {
-    const PathTimes times = search.compare_times(index);
+Verdict describe_move(const Candidate& candidate, std::size_t index, std::size_t min_steps,
+                      PathSearch& search) {
+    const PathTimes times = search.compare_times(index, min_steps);
     return {.candidate = candidate,
             .current_step_seconds = search.mean_seconds(0),
             .step_seconds = search.mean_seconds(index),
@@ -51,12 +52,13 @@ std::optional<Verdict> decide(const plan::Observation& observed, const Candidate
     const bool must_move = !candidates.front().seconds.front();
     const double max_share = 1 - criterion.min_gain;
     if (*first > 0) {
-        Verdict verdict = describe_move(candidates[*first].candidate, *first, search);
+        Verdict verdict = describe_move(candidates[*first].candidate, *first, criterion.min_steps, search);
         verdict.pays_off = must_move || verdict.path_seconds < max_share * verdict.current_seconds;
         if (verdict.pays_off) return verdict;
     }
     for (const std::size_t i : list_faster_candidates(candidates, search, max_share * search.mean_seconds(0)))
-        if (search.predict_change_seconds(i)) return describe_move(candidates[i].candidate, i, search);
+        if (search.predict_change_seconds(i))
+            return describe_move(candidates[i].candidate, i, criterion.min_steps, search);
     return std::nullopt;
 }
 

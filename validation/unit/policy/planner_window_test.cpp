@@ -39,6 +39,21 @@ TEST(PlannerWindow, RequiresTheMinimumGainOfTheTimeOfAnExcursion) {
     EXPECT_FALSE(decide_excursion(2.4, 0.11));
 }
 
+// The gain of 1.2 s is 7 % of the time of the eight steps ahead.
+TEST(PlannerWindow, RequiresTheMinimumGainOfTheTimeOfAMinimumOfSteps) {
+    const auto decide = [](double min_gain) {
+        return decide_ahead(WindowTables::with_equal_changes({Row{4, 4, 4, 1, 1, 1, 1, 1},  //
+                                                              Row{2, 2, 2, 9, 9, 9, 9, 9}},
+                                                             2.4),
+                            {.horizon = 100, .min_gain = min_gain, .min_steps = 8});
+    };
+
+    ASSERT_TRUE(decide(0.06));
+    EXPECT_DOUBLE_EQ(decide(0.06)->current_seconds, 17);
+    EXPECT_DOUBLE_EQ(decide(0.06)->path_seconds, 6 + 2 * 2.4 + 5);
+    EXPECT_FALSE(decide(0.08));
+}
+
 TEST(PlannerWindow, KeepsThePlanIfOneStepDoesNotRepayAChange) {
     const auto alternating = [](double change_seconds) {
         return WindowTables::with_equal_changes({Row{3, 1, 3, 1, 3, 1, 3, 1}, Row{1, 3, 1, 3, 1, 3, 1, 3}},
