@@ -171,8 +171,8 @@ TEST_F(ElasticLayout, GivesTheLossesOfOneRankIfADecisionWeighsLengthsAndASlowRan
 
     expect_near(train("simulate --cluster cluster.json --ranks 4",
                       f64 + "--pipe 4 --microbatches 8 --elastic length --elastic-means layout "
-                            "--memory-limit 100MB --straggler uneven --look-every 2 "
-                            "--slow rank=3,factor=4,steps=20:60",
+                            "--memory-limit 100MB --straggler uneven --look-every 4 "
+                            "--slow rank=3,factor=10,steps=20:60",
                       "both"),
                 one, 1e-10);
 
