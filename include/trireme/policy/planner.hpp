@@ -13,7 +13,7 @@ namespace trireme::policy {
 struct Criterion {
     std::size_t horizon = 1;    // number of steps within which a change must save more time than it takes
     double min_gain = 0.01;     // minimum of the time saved, as a fraction of the time without the change
-    std::size_t min_steps = 1;  // minimum number of steps of this time, if so many steps are ahead
+    std::size_t min_steps = 1;  // minimum number of steps in this time, at most all steps ahead
 };
 
 // A candidate that is better than the current plan.

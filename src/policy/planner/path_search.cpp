@@ -131,6 +131,7 @@ PathTimes PathSearch::compare_times(std::size_t first, std::size_t min_steps) co
         times.path_seconds += candidate == 0 ? current_seconds_[step] : step_seconds_[candidate][step];
         times.current_seconds += current_seconds_[step];
     }
+    if (candidate == 0 && count_steps() >= min_steps) return times;
     times.path_seconds += compute_tail_seconds(candidate);
     times.current_seconds += compute_tail_seconds(0);
     return times;
