@@ -341,6 +341,8 @@ void Console::print_summary(const Figures& f, const std::string& peak_descriptio
         out_ << fmt::format("  plan changes    {}: {} MB moved in {:.3f} s\n", f.plan_changes,
                             format_megabytes(f.moved_bytes), f.plan_change_seconds);
     }
+    if (!f.elastic_outcomes.empty())
+        out_ << fmt::format("  decisions       {}\n", describe_outcomes(f.elastic_outcomes));
     out_ << fmt::format("  padding         {:.1f} % of computed tokens (ideal: 0)\n",
                         100 * (1 - static_cast<double>(f.tokens) / static_cast<double>(f.padded_tokens)));
     const std::string growth =

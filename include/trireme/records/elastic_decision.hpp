@@ -6,6 +6,9 @@
 #include <optional>
 #include <string>
 
+#include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
+
 namespace trireme::records {
 
 // The decision about the plan of a step. Equal on all ranks, except for `decision_seconds`. The outcomes are:
@@ -32,5 +35,13 @@ struct ElasticDecision {
 
 // Number of decisions by outcome.
 using ElasticOutcomes = std::map<std::string, std::size_t>;
+
+// Returns for example "940 keep, 2 shrink".
+inline std::string describe_outcomes(const ElasticOutcomes& counts) {
+    std::string text;
+    for (const auto& [outcome, count] : counts)
+        text += cat(text.empty() ? "" : ", ", format_with_commas(count), ' ', outcome);
+    return text;
+}
 
 }  // namespace trireme::records

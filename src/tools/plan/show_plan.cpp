@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
@@ -125,13 +124,10 @@ std::string format_changes(const Forecast& forecast) {
         text += format_change(decision, stages, forecast.steps[decision.step]);
         stages = decision.layout.stages.size();
     }
-    std::map<std::string, std::size_t> outcomes;
+    records::ElasticOutcomes outcomes;
     for (const StepForecast& step : forecast.steps)
         if (step.elastic) outcomes[step.elastic->outcome] += 1;
-    std::string counts;
-    for (const auto& [outcome, count] : outcomes)
-        counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", format_with_commas(count), outcome);
-    return text + fmt::format("decisions   {}\n", counts);
+    return text + fmt::format("decisions   {}\n", records::describe_outcomes(outcomes));
 }
 
 std::string format_bubble(const Forecast& forecast) {
