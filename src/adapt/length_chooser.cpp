@@ -1,6 +1,7 @@
 #include "adapt/length_chooser.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "adapt/length_rules.hpp"
@@ -56,7 +57,13 @@ void LengthChooser::observe(records::StepOutcome& outcome) {
 void LengthChooser::exclude(const layout::Layout& layout) {
     outlook_.exclude(layout);
     predicted_seconds_.clear();
-    if (!decisions_.empty()) decisions_.rbegin()->second.outcome = "keep";
+    if (decisions_.empty()) return;
+    const auto last = std::prev(decisions_.end());
+    const policy::Candidate current = find_current();
+    if (outlook_.predict_next_step(current, known_steps_.at(last->first)))
+        last->second.outcome = name_outcome(current, last->first);
+    else
+        decisions_.erase(last);
 }
 
 policy::Candidate LengthChooser::find_current() const {

@@ -64,6 +64,14 @@ private:
     layout::Link outermost_;   // between the first and the last team
 };
 
+// Returns the shares of the first team if they are even. Layouts that follow lengths have even shares, too, if
+// the shares of the options are those of slow ranks.
+std::vector<std::size_t> find_even_shares(const layout::Layout& origin) {
+    const std::vector<std::size_t>& shares = origin.stages.front().replicas.front().shares;
+    const bool are_even = std::ranges::count(shares, shares.front()) == std::ssize(shares);
+    return are_even ? shares : std::vector<std::size_t>(shares.size(), 1);
+}
+
 }  // namespace
 
 plan::MicrobatchShape make_typical_microbatch(const setup::Job& job, const std::vector<std::uint32_t>& lengths,
@@ -86,7 +94,7 @@ policy::LengthRules make_length_rules(const setup::Job& job, const setup::PlanSt
     const auto predictor = std::make_shared<LengthCostPredictor>(job, current.plan);
     const std::vector<layout::LayerFacts> layers = setup::list_layer_facts(job.model);
     return {.teams = list_teams_by_rank(current.plan),
-            .shares = origin.stages.front().replicas.front().shares,
+            .shares = find_even_shares(origin),
             .cuts = list_cuts(layers),
             .reduce_seconds = predictor->predict_reductions(layers, current.plan.teams.front().ranks.size()),
             .costs = [predictor](const plan::StepAhead& step, int microbatches) {

@@ -279,9 +279,10 @@ std::optional<Choice> PlanChooser::choose_by_lengths(std::size_t step) {
     policy::Proposer propose_for_slow_ranks;
     if (job_.config.policy.straggler == config::StragglerPolicy::uneven) {
         observed = observer_.make_observation(step);
-        if (is_policy_step(step)) known_slowness_ = observed.slowness;
+        if (is_policy_step(step) && policy::has_slowness_changed(known_slowness_, observed.slowness))
+            known_slowness_ = observed.slowness;
         observed.slowness = known_slowness_;
-        if (!observed.ranks.empty() && policy::is_any_rank_slow(observed))
+        if (policy::is_any_rank_slow(observed))
             propose_for_slow_ranks = policy::make_uneven_proposer(uneven_rules_, current_.plan);
     }
     auto decision = length_chooser_->decide(

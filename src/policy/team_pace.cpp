@@ -33,8 +33,23 @@ Shares find_shares(const std::vector<int>& ranks, const layout::Layout& layout) 
 TeamPaces::TeamPaces(const plan::Observation& observed, const plan::Plan& current, const LayerRunWork& work,
                      const UnevenRules& rules)
     : observed_(observed), current_(current), work_(work), rules_(rules), ranks_(observed.ranks.size()) {
+    if (observed.ranks.empty()) {
+        assume_paces();
+        return;
+    }
     for (std::size_t team = 0; team < current.teams.size(); ++team) set_rank_paces(current.teams[team], team);
     fill_unknown_paces();
+}
+
+// Before the first step of a plan, assumes that all kernels of a slow rank take longer alike.
+void TeamPaces::assume_paces() {
+    for (const double slowness : observed_.slowness)
+        ranks_.push_back({.matmuls = 1, .other_kernels = slowness, .share = 1});
+    for (const layout::Team& team : current_.teams) {
+        const Shares shares = find_shares(team.ranks, current_.layout);
+        for (std::size_t r = 0; r < team.ranks.size(); ++r)
+            ranks_[static_cast<std::size_t>(team.ranks[r])].share = compute_relative_share(shares, r);
+    }
 }
 
 // Sets unknown paces to the average of the known ones, for matmuls and for other kernels separately. If no rank

@@ -44,6 +44,7 @@ private:
         double share = 1;          // the rank's share relative to an even share
     };
 
+    void assume_paces();
     void set_rank_paces(const layout::Team& team, std::size_t team_index);
     void fill_unknown_paces();
     LayerWork compute_team_work(std::size_t team_index) const;

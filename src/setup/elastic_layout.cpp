@@ -41,6 +41,10 @@ std::string find_reason(const config::RunConfig& config, const plan::Plan& plan)
     if (plan.teams.size() == 1) return "all ranks share all layers";
     if (config.layout.recompute.size() > 1) return "--recompute has one value per stage";
     if (!plan.layout.idle.empty()) return "the layout has idle ranks";
+    const auto has_other_size = [&](const layout::Team& team) {
+        return team.ranks.size() != plan.teams.front().ranks.size();
+    };
+    if (std::ranges::any_of(plan.teams, has_other_size)) return "its tensor groups have unequal sizes";
     const bool may_have_unequal_parts = config.policy.straggler == config::StragglerPolicy::uneven;
     if (!may_have_unequal_parts && !have_teams_equal_parts(plan.layout))
         return "the ranks of the layout have unequal shares";

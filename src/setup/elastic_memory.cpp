@@ -92,7 +92,8 @@ void check_elastic(const config::RunConfig& config, const model::ModelConfig& mo
     if (config.policy.elastic_rule == config::ElasticRule::published &&
         config.policy.straggler != config::StragglerPolicy::off)
         throw ConfigError(
-            "--elastic-rule published knows no slow ranks; use --elastic-rule ahead or --straggler off");
+            "--elastic-rule published does not support --straggler; use --elastic-rule ahead or --straggler "
+            "off");
     if (model.reads_images())
         throw ConfigError("--elastic length is for texts of different lengths; images have equal lengths");
     if (plan.training.have_common_buffers)

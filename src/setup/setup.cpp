@@ -146,7 +146,7 @@ std::optional<SimulatedDevices> find_devices(const config::RunConfig& config, in
 }
 
 // Makes memory and buckets those of the simulated run without arithmetic, whose steps are forecast.
-void take_simulated_memory(int ranks, Job& job) {
+void set_simulated_memory(int ranks, Job& job) {
     job.memory_space = device::MemorySpace::ghost;
     job.buckets = make_ghost_bucket_rules(ranks);
 }
@@ -166,7 +166,7 @@ Setup set_up_model_and_data(const config::RunConfig& config, int ranks, const st
     job.dtype = to_dtype(config.precision.dtype);
     job.memory_space = find_memory_space(config.precision.device);
     if (is_ghost_run(config)) job.buckets = make_ghost_bucket_rules(ranks);
-    if (purpose == Purpose::forecast && devices && is_elastic(config)) take_simulated_memory(ranks, job);
+    if (purpose == Purpose::forecast && devices && is_elastic(config)) set_simulated_memory(ranks, job);
     job.devices = std::move(devices);
     job.memory_limits = std::move(limits);
     setup.current = make_first_plan(job, ranks, trains);

@@ -80,8 +80,9 @@ TEST_F(Lengths, NeedStateToOffload) {
 TEST_F(Lengths, NeedALayoutThatMayChange) {
     const std::string elastic = small_model("--elastic length --memory-limit 1GB --pipe 2 --microbatches 6 ");
 
-    expect_refusal(elastic + "--elastic-rule published --straggler uneven",
-                   "--elastic-rule published knows no slow ranks; use --elastic-rule ahead or --straggler off");
+    expect_refusal(
+        elastic + "--elastic-rule published --straggler uneven",
+        "--elastic-rule published does not support --straggler; use --elastic-rule ahead or --straggler off");
     expect_refusal(elastic + "--elastic-rule published --look-ahead 8",
                    "--look-ahead has no effect without layouts that follow the lengths of coming steps; set "
                    "--elastic length with --elastic-rule ahead or drop --look-ahead");

@@ -57,9 +57,9 @@ std::vector<std::string> describe_sharing(const Decision& decision);
 //    "seconds": {"predicted": 0.2, "measured": 0.1}}
 //
 // Only "step" and "layout" are required. "left_out" is Decision::skipped, and "parts" has one fraction per
-// layout::Matmul. Of a cause, "terms" is optional. Blank lines and lines with the key "no_change" are skipped.
-// Throws ConfigError if another line is not a valid decision, or if the steps do not increase from line to
-// line. The message names line and key.
+// layout::Matmul. The "terms" of a cause are optional. Blank lines and lines with the key "no_change" are
+// skipped. Throws ConfigError if another line is not a valid decision, or if the steps do not increase from
+// line to line. The message names line and key.
 std::vector<Decision> parse_decisions(std::string_view text, const std::string& file);
 std::string to_json(const Decision& decision);  // without a line end
 // Returns a line without a line end, for example {"step": 5, "no_change": "<why>"}. `why` is the reason for

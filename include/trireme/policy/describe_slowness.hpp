@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "trireme/plan/observation.hpp"
 
@@ -13,6 +15,17 @@ namespace trireme::policy {
 
 inline bool is_any_rank_slow(const plan::Observation& observed) {
     return std::ranges::any_of(observed.slowness, [](double factor) { return factor > 1; });
+}
+
+// True if the slowness of a rank differs by more than its variation from step to step. An empty list means that
+// no rank is slow.
+inline bool has_slowness_changed(const std::vector<double>& known, const std::vector<double>& observed) {
+    constexpr double max_variation = 0.05;
+    for (std::size_t rank = 0; rank < observed.size(); ++rank) {
+        const double before = known.empty() ? 1 : known[rank];
+        if (std::abs(observed[rank] - before) > max_variation * before) return true;
+    }
+    return false;
 }
 
 // Returns e.g. "rank 3 takes 4.0 times as long as others", with one clause per slow rank, or "no rank is slow

@@ -21,7 +21,8 @@ enum class Outcome : std::uint8_t { keep, memory, grow, shrink };
 // The four conditions of FlexPipe's trigger. T(new) is the step with the new plan, T(change) the change to it,
 // and T(current) the step with the current plan.
 struct PublishedConditions {
-    bool fits = false;                   // A: the peak of the step is within the memory of the current stages
+    // A: the peak of the step is within the memory of the current stages, and the current plan can execute it.
+    bool fits = false;
     bool change_takes_longer = false;    // B: T(new) + T(change) >= T(current)
     bool memory_plan_fits = false;       // C: recomputation and offload make the step fit into the current plan
     bool memory_plan_is_faster = false;  // D: T(new) + T(change) >= T(current) + T(recomputation and offload)
@@ -45,10 +46,9 @@ struct PublishedRules {
 
 struct PublishedVerdict {
     Outcome outcome = Outcome::keep;
-    PublishedConditions conditions = {};  // C and D are only computed if A is false
+    PublishedConditions conditions = {};  // C and D are computed only if A is false
     double peak_bytes = 0;                // of the next step
     double pooled_bytes = 0;              // memory of one team per current stage
-    std::size_t stages = 0;  // fewest stages whose pooled memory exceeds the peak, at most one per team
     // T(current), T(new) and T(change). If no other plan is possible, the new plan is the current one.
     double current_seconds = 0;
     double new_seconds = 0;
@@ -74,7 +74,7 @@ struct PublishedVerdict {
 //
 // The outlook refuses plans that cannot execute the step, or to which no change is possible. The next larger
 // number of stages is tried then, up to one stage per team. If it reaches the current number of stages, the new
-// plan is the current plan.
+// plan is the current plan. If the outlook refuses the current plan, too, all numbers of stages are tried.
 //
 // All times of steps are by Eq. (1) of the paper, with n - 1 in place of n - S + 1, which would never shrink:
 //     sum of t(i) over the stages i  +  (n - 1) * maximum of t(i)

@@ -20,8 +20,8 @@ namespace trireme::records {
 struct ElasticDecision {
     std::string outcome = {};
     // Seconds with the current plan, and with the best other plan including its changes. The decision compares
-    // them: over the steps ahead, or over one step with --elastic-rule published. Empty if there is no other
-    // plan.
+    // them: over the steps ahead, or over one step with --elastic-rule published. Empty if no other
+    // plan was compared.
     std::optional<double> current_seconds = {}, new_seconds = {};
     std::optional<double> change_seconds = {};    // of the change to the other plan
     std::optional<double> decision_seconds = {};  // time in which this rank decided; empty in simulations

@@ -89,8 +89,8 @@ std::vector<RankMemory> predict_memory_of_ranks(const SizedPlan& sized_plan,
                                                 const optim::OptimizerConfig* optimizer,
                                                 const stage::GradientPlan& gradients, int ranks,
                                                 bool saves_checkpoints = false);
-// Same for the plan `state` of a simulated run. Gradients are grouped into buckets as in a run that computes; a
-// ghost run with many ranks has larger buckets.
+// Returns the same for the plan `state` of a simulated run. Gradients are grouped into buckets as in a run that
+// computes; a ghost run with many ranks has larger buckets.
 std::vector<RankMemory> predict_plan_memory(const Job& job, const PlanState& state, int ranks);
 
 // Describes the lack of memory on the first rank whose device in --cluster has too little. Returns an empty

@@ -61,7 +61,7 @@ std::vector<Option> make_decision_options(config::PolicyConfig& policy) {
                 policy.elastic_rule,
                 {{"ahead", config::ElasticRule::ahead, "a change must save time over the coming steps"},
                  {"published", config::ElasticRule::published,
-                  "that of FlexPipe, for comparison: it weighs the next step only"}}),
+                  "the rule of FlexPipe, which weighs the next step only"}}),
             [&policy] { return may_follow_lengths(policy); },
             {"layouts that follow the lengths of samples", "--elastic length"}),
         make_conditional(

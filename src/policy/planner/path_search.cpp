@@ -119,6 +119,7 @@ std::optional<double> PathSearch::predict_change_seconds(std::size_t to) {
 
 // After its return, the path is assumed to keep the current plan.
 PathTimes PathSearch::compare_times(std::size_t first, std::size_t min_steps) const {
+    min_steps = std::min(min_steps, count_steps());
     PathTimes times{.path_seconds = change_seconds_.front()[first]};
     std::size_t candidate = first;
     for (std::size_t step = 0; step < count_steps(); ++step) {
@@ -131,7 +132,7 @@ PathTimes PathSearch::compare_times(std::size_t first, std::size_t min_steps) co
         times.path_seconds += candidate == 0 ? current_seconds_[step] : step_seconds_[candidate][step];
         times.current_seconds += current_seconds_[step];
     }
-    if (candidate == 0 && count_steps() >= min_steps) return times;
+    if (candidate == 0) return times;
     times.path_seconds += compute_tail_seconds(candidate);
     times.current_seconds += compute_tail_seconds(0);
     return times;

@@ -41,11 +41,19 @@ public:
         return compute_published_seconds(layout, problem_, observed_.slowness);
     }
 
-    // Returns the new plan with the fewest stages, but at least `min_stages`. Returns nothing if no plan is
-    // possible, or before the number of stages is the current one.
-    std::optional<NewPlan> find(std::size_t min_stages) {
-        for (std::size_t stages = min_stages; stages <= sizes_.teams; ++stages) {
-            if (stages == current_.layout.stages.size()) return std::nullopt;
+    // Returns the new plan with the fewest stages, but at least `min_stages`. If the current plan is possible,
+    // the search ends at its number of stages. Otherwise, smaller numbers are tried last. Returns nothing if no
+    // plan is found.
+    std::optional<NewPlan> find(std::size_t min_stages, bool is_current_possible) {
+        const std::size_t current_stages = current_.layout.stages.size();
+        std::vector<std::size_t> counts;
+        for (std::size_t stages = min_stages; stages <= sizes_.teams; ++stages) counts.push_back(stages);
+        if (is_current_possible)
+            counts.erase(std::ranges::find(counts, current_stages), counts.end());
+        else
+            for (std::size_t stages = min_stages; --stages > 0;) counts.push_back(stages);
+        for (const std::size_t stages : counts) {
+            if (stages == current_stages) continue;
             if (std::optional<NewPlan> plan = find_with_stages(stages)) return plan;
             ++refused_;
         }
@@ -88,10 +96,10 @@ private:
 };
 
 // Returns the conditions of a verdict that has all its numbers.
-PublishedConditions find_conditions(const PublishedVerdict& verdict) {
+PublishedConditions find_conditions(const PublishedVerdict& verdict, bool is_current_possible) {
     const double change_and_step_seconds = verdict.new_seconds + verdict.change_seconds;
     const std::optional<double>& memory_plan_seconds = verdict.memory_plan_seconds;
-    return {.fits = verdict.peak_bytes <= verdict.pooled_bytes,
+    return {.fits = is_current_possible && verdict.peak_bytes <= verdict.pooled_bytes,
             .change_takes_longer = change_and_step_seconds >= verdict.current_seconds,
             .memory_plan_fits = memory_plan_seconds.has_value(),
             .memory_plan_is_faster = memory_plan_seconds &&
@@ -113,16 +121,18 @@ PublishedVerdict decide_published(const plan::Observation& observed, const Candi
     const auto current_stages = static_cast<double>(current.layout.stages.size());
     PublishedVerdict verdict{.peak_bytes = rules.peak_bytes(next),
                              .pooled_bytes = current_stages * rules.team_bytes};
-    verdict.stages = find_fewest_stages(verdict.peak_bytes, rules.team_bytes, rules.lengths.teams.size());
+    const bool is_current_possible = outlook.predict_step(current, next).has_value();
+    const std::size_t min_stages =
+        find_fewest_stages(verdict.peak_bytes, rules.team_bytes, rules.lengths.teams.size());
     NewPlanSearch search(observed, current, rules, outlook);
     verdict.current_seconds = search.compute_step_seconds(current.layout);
-    std::optional<NewPlan> plan = search.find(verdict.stages);
+    std::optional<NewPlan> plan = search.find(min_stages, is_current_possible);
     verdict.refused_candidates = search.count_refused();
     verdict.new_seconds = plan ? plan->step_seconds : verdict.current_seconds;
     verdict.change_seconds = plan ? plan->change_seconds : 0;
-    if (verdict.peak_bytes > verdict.pooled_bytes)
+    if (is_current_possible && verdict.peak_bytes > verdict.pooled_bytes)
         verdict.memory_plan_seconds = rules.memory_plan_seconds(next);
-    verdict.conditions = find_conditions(verdict);
+    verdict.conditions = find_conditions(verdict, is_current_possible);
     verdict.outcome = choose_outcome(verdict.conditions);
     const bool changes = verdict.outcome == Outcome::grow || verdict.outcome == Outcome::shrink;
     if (changes && plan) verdict.candidate = std::move(plan->candidate);

@@ -127,7 +127,7 @@ std::vector<double> find_slowness_on_machine(const Machine& machine, std::vector
     const double median = sorted[(sorted.size() - 1) / 2];
     for (std::size_t rank = 0; rank < observed.size(); ++rank) {
         const double known = seconds[rank] / median;
-        if (known > policy::SlownessRules{}.slow_factor) observed[rank] /= known;
+        if (known > policy::SlownessRules{}.slow_factor) observed[rank] = std::max(1.0, observed[rank] / known);
     }
     return observed;
 }
