@@ -185,9 +185,21 @@ TEST_F(FourTeams, HaveNoCandidateIfTheyCannotGrow) {
     EXPECT_EQ(decide(2, 2500).refused_candidates, 2U);
     EXPECT_FALSE(decide(2, 2500).candidate);
 
+    outlook_.impossible_plans = {1, 2, 3};
     const PublishedVerdict verdict = decide(4, 9000);
     EXPECT_EQ(verdict.outcome, Outcome::grow);
     EXPECT_FALSE(verdict.candidate);
+}
+
+TEST_F(FourTeams, TryFewerStagesIfTheirPlanIsImpossible) {
+    outlook_.impossible_plans = {3, 4};
+    set_memory_plan_seconds(2);
+
+    const PublishedVerdict verdict = decide(4, 9000);
+
+    EXPECT_EQ(verdict.outcome, Outcome::grow);
+    EXPECT_FALSE(verdict.conditions.memory_plan_fits);
+    EXPECT_EQ(count_stages(verdict), 2U);
 }
 
 TEST_F(FourTeams, KeepTheirPlanWithoutStepsAhead) {
