@@ -15,6 +15,13 @@ import sys
 STEPS = 1000
 RUNS = [(100, 12), (450, 12), (800, 6)]
 ROWS_PER_STEP = 64
+LONG_STEPS = {step for begin, count in RUNS for step in range(begin, begin + count)}
+# By the name of the corpus: true for each long step.
+TRACES = {
+    "runs": [step in LONG_STEPS for step in range(STEPS)],
+    "isolated": [step % 33 == 20 and step < 990 for step in range(STEPS)],
+    "both": [False, False, True, True],
+}
 
 
 def write(file_name, are_long):
@@ -29,10 +36,8 @@ def main():
         sys.exit(__doc__.split("\n\n")[1])
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    long_steps = {step for begin, count in RUNS for step in range(begin, begin + count)}
-    write(folder / "runs.jsonl", [step in long_steps for step in range(STEPS)])
-    write(folder / "isolated.jsonl", [step % 33 == 20 and step < 990 for step in range(STEPS)])
-    write(folder / "both.jsonl", [False, False, True, True])
+    for name, are_long in TRACES.items():
+        write(folder / f"{name}.jsonl", are_long)
 
 
 if __name__ == "__main__":

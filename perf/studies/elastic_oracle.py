@@ -15,16 +15,12 @@ import json
 import pathlib
 import sys
 
-from elastic_corpus import RUNS, STEPS
+from elastic_corpus import TRACES
 
 MIN_SHARE = 0.97
 MIN_FORMULA_SHARE = 0.95
 MICROBATCHES = 16
 LIMITS = ["48GB", "40GB", "30GB", "22GB", "20GB"]
-TRACES = {
-    "runs": [any(begin <= step < begin + count for begin, count in RUNS) for step in range(STEPS)],
-    "isolated": [step % 33 == 20 and step < 990 for step in range(STEPS)],
-}
 
 
 def read_rows(studies, name):

@@ -28,7 +28,7 @@ private:
     const setup::PlanState& current_;
     CandidateOutlook& outlook_;
     policy::PublishedRules rules_ = {};
-    layout::Layout bytes_layout_ = {};            // for which bytes_ was made
+    layout::Layout bytes_layout_ = {};            // of the plan for which bytes_ was made
     std::optional<setup::StepBytes> bytes_ = {};  // of the current plan
 };
 
