@@ -116,6 +116,8 @@ def make_table(studies):
         memory_means = means.removeprefix("layout").removeprefix(",")
         trace = TRACES[corpus]
         steps = read_lines(folder / "steps.jsonl")
+        if len(steps) != len(trace):
+            sys.exit(f"{folder} has {len(steps)} steps instead of {len(trace)}")
         seconds = sum(step["seconds"] for step in steps) + sum(d["seconds"]["measured"] for d in changes[folder])
         oracle_seconds = find_step_seconds(runs, length, limit, memory_means)
         oracle = find_oracle(oracle_seconds, trace, min(measured))
