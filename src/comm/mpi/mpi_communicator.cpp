@@ -69,7 +69,10 @@ MpiCommunicator::~MpiCommunicator() {
     int is_finalized = 0;
     MPI_Finalized(&is_finalized);
     // If messages are in flight, the job is about to be aborted, and MPI_Comm_free would wait for them.
-    if (is_finalized == 0 && free_slots_.size() == slots_.size()) MPI_Comm_free(&comm_);
+    if (is_finalized != 0 || free_slots_.size() != slots_.size()) return;
+    // SimGrid lists the receives for which a rank has not waited. Every later MPI_Wait searches this list.
+    for (MessageToItself& message : messages_to_itself_) MPI_Wait(&message.request, MPI_STATUS_IGNORE);
+    MPI_Comm_free(&comm_);
 }
 
 void MpiCommunicator::charge_node_copies(double bytes_per_second, std::vector<bool> shares_node) {

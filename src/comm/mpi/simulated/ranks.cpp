@@ -43,6 +43,13 @@ int find_own_node_index() {
     return static_cast<int>(std::distance(hosts.begin(), first));
 }
 
+constexpr std::size_t calls_per_message_to_itself = 2;  // number of calls of the simulator
+
+// Lets other simulated ranks run, `count` times. A call that yields is cheaper than an MPI call.
+void yield(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) simgrid::s4u::this_actor::yield();
+}
+
 // Sends an empty message from this rank to itself. Returns the request of the receive.
 MPI_Request send_empty_message_to_itself() {
     MPI_Request received = MPI_REQUEST_NULL;
@@ -105,8 +112,15 @@ bool MpiCommunicator::has_earlier_message_to_itself() const {
     return !messages_to_itself_.empty() && messages_to_itself_.front().send_time < device::now_seconds();
 }
 
+// Keeps only a few messages, because every later call of MPI_Wait searches the list of them. In place of
+// sending more, yields as often as a message calls the simulator, see remove_done().
 void MpiCommunicator::send_message_to_itself() {
-    messages_to_itself_.push_back({send_empty_message_to_itself(), device::now_seconds()});
+    constexpr std::size_t max_messages = 16;
+    if (messages_to_itself_.size() < max_messages) {
+        messages_to_itself_.push_back({send_empty_message_to_itself(), device::now_seconds()});
+    } else {
+        yield(calls_per_message_to_itself);
+    }
 }
 
 // Without an earlier message to itself, `ids` must have one element. MPI_Waitany returns
@@ -141,11 +155,10 @@ std::size_t MpiCommunicator::finish_one(std::span<const RequestId> ids) {
 
 // Tests all messages at once, see test(). The order in which ranks call the simulator at one simulated time may
 // change the times of messages. Therefore this function yields until it has called the simulator as often as
-// one call of is_done() per message does. A call that yields is cheaper than an MPI call.
+// one call of is_done() per message does.
 // A message to itself is also sent if all of the first messages were done, because later tests need one.
 void MpiCommunicator::remove_done(std::vector<RequestId>& ids) {
     if (ids.empty()) return;
-    constexpr std::size_t calls_per_message_to_itself = 2;
     std::size_t failed_tests = 0;  // number of tests that found no message done
     std::size_t first = 0;         // index in `ids` of the first message to test
     while (first < ids.size()) {
@@ -164,8 +177,9 @@ void MpiCommunicator::remove_done(std::vector<RequestId>& ids) {
     }
     if (ids.empty() && !messages_to_itself_.empty()) return;
     send_message_to_itself();
-    std::size_t calls = failed_tests + calls_per_message_to_itself;
-    for (; calls < (1 + calls_per_message_to_itself) * ids.size(); ++calls) simgrid::s4u::this_actor::yield();
+    const std::size_t calls = failed_tests + calls_per_message_to_itself;
+    const std::size_t wanted_calls = (1 + calls_per_message_to_itself) * ids.size();
+    if (calls < wanted_calls) yield(wanted_calls - calls);
 }
 
 // Blocks, because polling would take simulated time that the message does not need. If a message never comes,
