@@ -96,6 +96,23 @@ TEST_F(ElasticLayout, GivesTheLossesOfOneRankIfLongStepsNeedMoreStages) {
         1e-10);
 }
 
+// All ranks become replicas for the first steps, which are short. Long steps do not fit into a single stage.
+TEST_F(ElasticLayout, GivesTheLossesOfOneRankIfEightRanksShrinkAndGrow) {
+    const std::string f64 = "--dtype f64 --device reference ";
+    const std::vector<nlohmann::json> one = train("train", f64, "one");
+
+    expect_near(train("train",
+                      f64 + "--elastic length --elastic-means layout --memory-limit 1700000 --pipe 4 --data 2 "
+                            "--microbatches 4",
+                      "eight", 8),
+                one, 1e-10);
+
+    const std::vector<std::size_t> stages = list_stages("eight");
+    ASSERT_GE(stages.size(), 2);
+    EXPECT_LT(stages.front(), 4);
+    EXPECT_GT(*std::ranges::max_element(stages), stages.front());
+}
+
 // The resumed run begins with the layout of the checkpoint on its own ranks, and follows the lengths again.
 TEST_F(ElasticLayout, GivesTheLossesOfOneRankIfOtherRanksResume) {
     const std::string f64 = "--dtype f64 --device reference ";
