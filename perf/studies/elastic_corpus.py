@@ -5,8 +5,8 @@ usage: perf/studies/elastic_corpus.py FOLDER
 
 With 64 rows per step in the order of the corpus, FOLDER/runs.jsonl and FOLDER/isolated.jsonl have 1,000 steps. In 970 of
 them all rows have 512 bytes, and in 30 steps 4,096 bytes: in runs of 12, 12 and 6 steps, or isolated. FOLDER/both.jsonl
-has two short steps, then two long ones. With the end-of-text token, which is only a target, this makes 512 and 4,096
-tokens per row.
+has two short steps, then two long ones. FOLDER/few.jsonl has the steps of runs.jsonl with 8 rows each. With the
+end-of-text token, which is only a target, this makes 512 and 4,096 tokens per row.
 """
 import json
 import pathlib
@@ -24,11 +24,11 @@ TRACES = {
 }
 
 
-def write(file_name, are_long):
+def write(file_name, are_long, rows_per_step=ROWS_PER_STEP):
     with open(file_name, "w", encoding="utf-8") as file:
         for is_long in are_long:
             row = json.dumps({"text": "a" * (4096 if is_long else 512)}) + "\n"
-            file.write(row * ROWS_PER_STEP)
+            file.write(row * rows_per_step)
 
 
 def main():
@@ -38,6 +38,7 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     for name, are_long in TRACES.items():
         write(folder / f"{name}.jsonl", are_long)
+    write(folder / "few.jsonl", TRACES["runs"], rows_per_step=8)
 
 
 if __name__ == "__main__":

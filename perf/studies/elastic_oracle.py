@@ -24,12 +24,12 @@ LIMITS = ["48GB", "40GB", "30GB", "22GB", "20GB"]
 
 
 def read_rows(studies, name):
-    """Yields the options and the folder of each run that did not fail."""
+    """Yields the options, the folder and the program of each run that did not fail."""
 
     for file in sorted((studies / name).glob("*.row.json")):
         row = json.loads(file.read_text())
         if not row["failure"]:
-            yield row["asked"]["options"], file.with_name(file.name.removesuffix(".row.json"))
+            yield row["asked"]["options"], file.with_name(file.name.removesuffix(".row.json")), row["figures"]["program"]
 
 
 def read_lines(file):
@@ -47,7 +47,7 @@ def read_fixed_runs(studies):
     """
 
     runs = []
-    for options, folder in read_rows(studies, "elastic-static"):
+    for options, folder, _ in read_rows(studies, "elastic-static"):
         steps = [(line["seconds"], line["predicted_bytes"]) for line in read_lines(folder / "steps.jsonl")]
         means = options.get("elastic-means", options.get("recompute"))
         runs.append((name_layout(options), options["length"], options.get("memory-limit"), means, steps[1], steps[3]))
@@ -108,9 +108,9 @@ def compute_formula(runs, length):
 def make_table(studies):
     runs = read_fixed_runs(studies)
     elastic = list(read_rows(studies, "elastic-length"))
-    changes = {folder: [d for d in read_lines(folder / "decisions.jsonl") if "layout" in d] for _, folder in elastic}
+    changes = {folder: [d for d in read_lines(folder / "decisions.jsonl") if "layout" in d] for _, folder, _ in elastic}
     measured = [change["seconds"]["measured"] for each in changes.values() for change in each]
-    for options, folder in elastic:
+    for options, folder, program in elastic:
         corpus = pathlib.Path(options["corpus"]).stem
         length, limit, means = options["length"], options["memory-limit"], options["elastic-means"]
         memory_means = means.removeprefix("layout").removeprefix(",")
@@ -138,6 +138,7 @@ def make_table(studies):
             "fixed_layout_fixed_recompute": find_static(runs, length, limit, trace, False, ""),
             "eight_stages_none": sum(eight[is_long][0] for is_long in trace),
             "formula": compute_formula(runs, length),
+            "program": program,
         }
 
 
@@ -146,6 +147,7 @@ def main():
         sys.exit(__doc__.split("\n\n")[1])
     rows = list(make_table(pathlib.Path(sys.argv[1])))
     with open(sys.argv[2], "w", encoding="utf-8", newline="") as file:
+        file.write("# command: perf/studies/elastic_oracle.py\n")
         writer = csv.DictWriter(file, rows[0].keys())
         writer.writeheader()
         for row in rows:

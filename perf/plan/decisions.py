@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""Measures the time that a decision about the layout of the next step takes.
+
+    perf/plan/decisions.py BUILD CORPUS.h5 OUTPUT.json [ROUNDS=3]
+
+The model has 40 blocks (gpt-13b) on 32 ranks, with any number of stages. `trireme plan --elastic length` decides for
+FIRST steps and for LAST steps of the corpus; the difference is the time per decision with the outlook of earlier steps
+kept. The first decisions predict every candidate. Per rule the script records minimum and median of the processor
+seconds. BUILD is a Release build.
+"""
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+from scale import measure
+
+FIRST = 100
+LAST = 1100
+RULES = ("ahead", "published")
+OPTIONS = ("--model", "gpt-13b", "--cluster", "perf/clusters/a100-8x4.json", "--pipe", "32", "--data", "1",
+           "--microbatches", "32", "--batch", "32", "--dtype", "bf16", "--memory-limit", "40GB", "--elastic", "length",
+           "--format", "json")
+
+
+def summary(values, digits):
+    return {"min": round(min(values), digits), "median": round(statistics.median(values), digits)}
+
+
+def main():
+    build, corpus, output = sys.argv[1:4]
+    rounds = int(sys.argv[4]) if len(sys.argv) > 4 else 3
+    program = os.path.join(build, "bin", "trireme")
+    rows = []
+    for rule in RULES:
+        command = [program, "plan", *OPTIONS, "--elastic-rule", rule, "--corpus", corpus]
+        first, last = ([measure([*command, "--steps", str(steps)])[0] for _ in range(rounds)] for steps in (FIRST, LAST))
+        decisions = [(last[i] - first[i]) / (LAST - FIRST) for i in range(rounds)]
+        rows.append({"rule": rule, "seconds_per_decision": summary(decisions, 6), "first_seconds": summary(first, 3)})
+        print(f"{rule:9}  {1000 * min(decisions):6.2f} ms per decision, {min(first):6.2f} s for the first {FIRST}", flush=True)
+    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    revision = version.splitlines()[0].partition("(")[2].rstrip(")")
+    origin = {"commit": revision.removesuffix(" with changes"),
+              "tree": "with changes" if revision.endswith("changes") else "clean",
+              "command": " ".join(("perf/plan/decisions.py", *sys.argv[1:]))}
+    with open(output, "w", encoding="utf-8") as file:
+        json.dump({"provenance": origin, "version": version.splitlines()[:2], "plan": " ".join(("trireme plan", *OPTIONS)),
+                   "rounds": rounds, "rules": rows}, file, indent=2)
+        file.write("\n")
+
+
+if __name__ == "__main__":
+    main()
