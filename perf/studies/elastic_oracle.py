@@ -148,7 +148,7 @@ def main():
     rows = list(make_table(pathlib.Path(sys.argv[1])))
     with open(sys.argv[2], "w", encoding="utf-8", newline="") as file:
         file.write("# command: perf/studies/elastic_oracle.py\n")
-        writer = csv.DictWriter(file, rows[0].keys())
+        writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
         writer.writeheader()
         for row in rows:
             writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()})
