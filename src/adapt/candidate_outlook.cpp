@@ -18,11 +18,6 @@ namespace trireme::adapt {
 namespace {
 
 constexpr std::size_t max_entries = 512;
-constexpr int outlook_divisions = 8;  // see policy::find_length_class()
-
-policy::LengthClass classify(const plan::StepAhead& step) {
-    return policy::find_length_class(step.lengths, outlook_divisions);
-}
 
 std::uint64_t compute_layout_hash(const layout::Layout& layout) {
     RandomKey hash;
@@ -136,7 +131,7 @@ std::vector<std::optional<policy::StepOutlook>> CandidateOutlook::predict_steps(
 // Predicts a step like the first one of its class that was met.
 std::optional<policy::StepOutlook> CandidateOutlook::predict_class(Entry& entry, const plan::StepAhead& step) {
     if (!entry.predictor) return std::nullopt;
-    const policy::LengthClass length_class = classify(step);
+    const policy::LengthClass length_class = policy::find_length_class(step.lengths);
     const auto [known, is_new] = entry.class_seconds.try_emplace(length_class);
     if (is_new) {
         const std::size_t typical = class_steps_.try_emplace(length_class, step.step).first->second;
@@ -159,7 +154,7 @@ std::optional<policy::StepOutlook> CandidateOutlook::predict_next_step(const pol
     if (!entry.predictor) return std::nullopt;
     const auto [known, is_new] = entry.step_seconds.try_emplace(next.step);
     if (is_new) known->second = entry.predictor->try_predict_seconds(next.step);
-    if (!known->second) entry.class_seconds[classify(next)].reset();
+    if (!known->second) entry.class_seconds[policy::find_length_class(next.lengths)].reset();
     return scale(known->second);
 }
 

@@ -12,16 +12,16 @@
 
 namespace trireme::policy {
 
-// The lengths of the samples of a step, rounded down.
+// The lengths of the samples of a step, rounded down to a quarter of an octave.
 struct LengthClass {
-    int longest = 0;  // of the longest sample: floor(divisions * log2(length))
+    int longest = 0;  // of the longest sample: floor(4 * log2(length))
     int mean = 0;     // of the mean length
 
     friend auto operator<=>(const LengthClass&, const LengthClass&) = default;
 };
 
-// Divides each octave into `divisions` classes. `lengths` must not be empty.
-LengthClass find_length_class(const std::vector<std::uint32_t>& lengths, int divisions);
+// `lengths` must not be empty.
+LengthClass find_length_class(const std::vector<std::uint32_t>& lengths);
 
 // The costs of a typical micro-batch of a step.
 struct LengthCosts {
@@ -39,11 +39,10 @@ struct LengthRules {
     std::function<LengthCosts(const plan::StepAhead& step, int microbatches)> costs = {};
 };
 
-// Returns the proposer "length". Steps ahead are in one class if find_length_class() is equal for 4 divisions.
-// For each class, in the order of their first steps, and for each number of stages, the proposer cuts the
-// layers so that a typical step of the class is short. Each stage may have another number of replicas, but not
-// more than there are micro-batches. Candidates keep the micro-batches and the schedule, and all replicas have
-// one turn. There are up to two candidates per cut:
+// Returns the proposer "length". For each class of the steps ahead, in the order of their first steps, and for
+// each number of stages, the proposer cuts the layers so that a typical step of the class is short. Each stage
+// may have another number of replicas, but not more than there are micro-batches. Candidates keep the
+// micro-batches and the schedule, and all replicas have one turn. There are up to two candidates per cut:
 //   - the replicas of a stage are consecutive teams;
 //   - the stages of a pipeline are consecutive teams, so that pipelines stay within nodes. Replica k of the r
 //     replicas of a stage is at position (k + 0.5) / r; earlier stages come first at equal positions. If teams

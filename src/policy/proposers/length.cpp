@@ -15,18 +15,18 @@
 namespace trireme::policy {
 namespace {
 
-constexpr int cut_divisions = 4;  // steps of a class have the same cuts
+constexpr int parts_per_octave = 4;
 
 // Returns the index of the part of an octave that contains a length of at least 1 token.
-int find_octave_part(double length, int divisions) {
-    return static_cast<int>(std::floor(divisions * std::log2(length)));
+int find_octave_part(double length) {
+    return static_cast<int>(std::floor(parts_per_octave * std::log2(length)));
 }
 
 // Returns the smallest integer of a part, or its lower bound if it contains no integer.
 double find_min_length(int part) {
-    const double bound = std::exp2(static_cast<double>(part) / cut_divisions);
+    const double bound = std::exp2(static_cast<double>(part) / parts_per_octave);
     const double length = std::ceil(bound);
-    return find_octave_part(length, cut_divisions) == part ? length : bound;
+    return find_octave_part(length) == part ? length : bound;
 }
 
 double add_lengths(const std::vector<std::uint32_t>& lengths) {
@@ -46,7 +46,7 @@ std::vector<ClassSteps> list_length_classes(const std::vector<plan::StepAhead>& 
     std::vector<ClassSteps> classes;
     for (const plan::StepAhead& step : steps) {
         if (step.lengths.empty()) continue;
-        const LengthClass length_class = find_length_class(step.lengths, cut_divisions);
+        const LengthClass length_class = find_length_class(step.lengths);
         auto found = std::ranges::find(classes, length_class, &ClassSteps::length_class);
         if (found == classes.end()) {
             found =
@@ -73,42 +73,37 @@ plan::StepAhead make_typical_step(const LengthClass& length_class, std::size_t s
     return step;
 }
 
-// Proposes layouts, and remembers the cuts of recent classes.
+// Proposes layouts, and remembers those of recent classes.
 class LengthProposer {
 public:
     explicit LengthProposer(LengthRules rules) : rules_(std::move(rules)) {}
 
     std::vector<Candidate> propose(const plan::Observation& observed, const Candidate& candidate) {
         const std::vector<double> slowness = list_team_slowness(rules_, observed);
-        const bool are_equally_fast = std::ranges::count(slowness, slowness[0]) == std::ssize(slowness);
         std::vector<Candidate> candidates;
         for (const ClassSteps& steps : list_length_classes(observed.ahead)) {
-            const auto add = [&](layout::Layout layout) {
-                if (std::ranges::find(candidates, layout, &Candidate::layout) != candidates.end()) return;
+            for (const layout::Layout& layout : find_layouts({.length_class = steps.length_class,
+                                                .samples = steps.samples_per_step,
+                                                .microbatches = candidate.microbatches,
+                                                .slowness = slowness})) {
+                if (std::ranges::find(candidates, layout, &Candidate::layout) != candidates.end()) continue;
                 candidates.push_back(candidate);
-                candidates.back().layout = std::move(layout);
+                candidates.back().layout = layout;
                 candidates.back().causes.push_back(make_cause(steps));
-            };
-            for (const StageCut& cut : find_cuts({.length_class = steps.length_class,
-                                       .samples = steps.samples_per_step,
-                                       .microbatches = candidate.microbatches,
-                                       .slowness = slowness})) {
-                add(make_cut_layout(rules_, cut, order_by_stage(cut)));
-                if (are_equally_fast) add(make_cut_layout(rules_, cut, order_by_pipeline(cut)));
             }
         }
         return candidates;
     }
 
 private:
-    // Everything on which cuts depend, in addition to the rules.
-    struct CutKey {
+    // Everything on which layouts depend, in addition to the rules.
+    struct LayoutKey {
         LengthClass length_class;
         std::size_t samples = 0;  // per step
         int microbatches = 0;
         std::vector<double> slowness;  // per team
 
-        friend auto operator<=>(const CutKey&, const CutKey&) = default;
+        friend auto operator<=>(const LayoutKey&, const LayoutKey&) = default;
     };
 
     static Cause make_cause(const ClassSteps& steps) {
@@ -118,30 +113,37 @@ private:
             .terms = {{"longest", steps.longest}, {"mean", steps.tokens / static_cast<double>(steps.samples)}}};
     }
 
-    // Returns the best cuts. They remain valid until the next call.
-    const std::vector<StageCut>& find_cuts(const CutKey& key) {
+    // Returns the layouts with the best cuts. They remain valid until the next call.
+    const std::vector<layout::Layout>& find_layouts(const LayoutKey& key) {
         constexpr std::size_t max_remembered = 64;
-        if (const auto found = cuts_.find(key); found != cuts_.end()) return found->second;
-        if (cuts_.size() >= max_remembered) cuts_.clear();
+        if (const auto found = layouts_.find(key); found != layouts_.end()) return found->second;
+        if (layouts_.size() >= max_remembered) layouts_.clear();
         LengthCosts costs = rules_.costs(make_typical_step(key.length_class, key.samples), key.microbatches);
-        return cuts_[key] = find_best_cuts({.layer_seconds = std::move(costs.layer_seconds),
-                                            .reduce_seconds = rules_.reduce_seconds,
-                                            .slowness = key.slowness,
-                                            .microbatches = key.microbatches,
-                                            .send_seconds = costs.send_seconds,
-                                            .cuts = rules_.cuts});
+        const bool are_equally_fast =
+            std::ranges::count(key.slowness, key.slowness[0]) == std::ssize(key.slowness);
+        std::vector<layout::Layout>& layouts = layouts_[key];
+        for (const StageCut& cut : find_best_cuts({.layer_seconds = std::move(costs.layer_seconds),
+                                   .reduce_seconds = rules_.reduce_seconds,
+                                   .slowness = key.slowness,
+                                   .microbatches = key.microbatches,
+                                   .send_seconds = costs.send_seconds,
+                                   .cuts = rules_.cuts})) {
+            layouts.push_back(make_cut_layout(rules_, cut, order_by_stage(cut)));
+            if (are_equally_fast) layouts.push_back(make_cut_layout(rules_, cut, order_by_pipeline(cut)));
+        }
+        return layouts;
     }
 
     LengthRules rules_;
-    std::map<CutKey, std::vector<StageCut>> cuts_ = {};
+    std::map<LayoutKey, std::vector<layout::Layout>> layouts_ = {};
 };
 
 }  // namespace
 
-LengthClass find_length_class(const std::vector<std::uint32_t>& lengths, int divisions) {
+LengthClass find_length_class(const std::vector<std::uint32_t>& lengths) {
     const double longest = std::max(1U, std::ranges::max(lengths));
     const double mean = std::max(1.0, add_lengths(lengths) / static_cast<double>(lengths.size()));
-    return {find_octave_part(longest, divisions), find_octave_part(mean, divisions)};
+    return {find_octave_part(longest), find_octave_part(mean)};
 }
 
 Proposer make_length_proposer(LengthRules rules) {
