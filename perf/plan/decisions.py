@@ -16,8 +16,8 @@ import sys
 
 from scale import measure
 
-FIRST = 100
-LAST = 1100
+FIRST = 1000
+LAST = 2000
 RULES = ("ahead", "published")
 OPTIONS = ("--model", "gpt-13b", "--cluster", "perf/clusters/a100-8x4.json", "--pipe", "32", "--data", "1",
            "--microbatches", "32", "--batch", "32", "--dtype", "bf16", "--memory-limit", "40GB", "--elastic", "length",
