@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "policy/proposers/cut_layout.hpp"
@@ -80,15 +81,23 @@ public:
 
     std::vector<Candidate> propose(const plan::Observation& observed, const Candidate& candidate) {
         const std::vector<double> slowness = list_team_slowness(rules_, observed);
+        const std::vector<ClassSteps> classes = list_length_classes(observed.ahead);
+        if (layout_numbers_.size() + classes.size() > max_remembered_classes) {
+            layout_numbers_.clear();
+            layouts_.clear();
+        }
         std::vector<Candidate> candidates;
-        for (const ClassSteps& steps : list_length_classes(observed.ahead)) {
-            for (const layout::Layout& layout : find_layouts({.length_class = steps.length_class,
-                                                .samples = steps.samples_per_step,
-                                                .microbatches = candidate.microbatches,
-                                                .slowness = slowness})) {
-                if (std::ranges::find(candidates, layout, &Candidate::layout) != candidates.end()) continue;
-                candidates.push_back(candidate);
-                candidates.back().layout = layout;
+        std::set<std::size_t> proposed_numbers;
+        for (const ClassSteps& steps : classes) {
+            for (const std::size_t number : find_layout_numbers({.length_class = steps.length_class,
+                                            .samples = steps.samples_per_step,
+                                            .microbatches = candidate.microbatches,
+                                            .slowness = slowness})) {
+                if (!proposed_numbers.insert(number).second) continue;
+                candidates.push_back({.layout = layouts_[number],
+                                      .microbatches = candidate.microbatches,
+                                      .schedule = candidate.schedule,
+                                      .causes = candidate.causes});
                 candidates.back().causes.push_back(make_cause(steps));
             }
         }
@@ -113,29 +122,36 @@ private:
             .terms = {{"longest", steps.longest}, {"mean", steps.tokens / static_cast<double>(steps.samples)}}};
     }
 
-    // Returns the layouts with the best cuts. They remain valid until the next call.
-    const std::vector<layout::Layout>& find_layouts(const LayoutKey& key) {
-        constexpr std::size_t max_remembered = 64;
-        if (const auto found = layouts_.find(key); found != layouts_.end()) return found->second;
-        if (layouts_.size() >= max_remembered) layouts_.clear();
+    static constexpr std::size_t max_remembered_classes = 64;
+
+    // Returns the indices in layouts_ of the layouts with the best cuts.
+    const std::vector<std::size_t>& find_layout_numbers(const LayoutKey& key) {
+        const auto [known, is_new] = layout_numbers_.try_emplace(key);
+        std::vector<std::size_t>& numbers = known->second;
+        if (!is_new) return numbers;
+        const auto add = [&](layout::Layout layout) {
+            const auto same = std::ranges::find(layouts_, layout);
+            numbers.push_back(static_cast<std::size_t>(same - layouts_.begin()));
+            if (same == layouts_.end()) layouts_.push_back(std::move(layout));
+        };
         LengthCosts costs = rules_.costs(make_typical_step(key.length_class, key.samples), key.microbatches);
         const bool are_equally_fast =
             std::ranges::count(key.slowness, key.slowness[0]) == std::ssize(key.slowness);
-        std::vector<layout::Layout>& layouts = layouts_[key];
         for (const StageCut& cut : find_best_cuts({.layer_seconds = std::move(costs.layer_seconds),
                                    .reduce_seconds = rules_.reduce_seconds,
                                    .slowness = key.slowness,
                                    .microbatches = key.microbatches,
                                    .send_seconds = costs.send_seconds,
                                    .cuts = rules_.cuts})) {
-            layouts.push_back(make_cut_layout(rules_, cut, order_by_stage(cut)));
-            if (are_equally_fast) layouts.push_back(make_cut_layout(rules_, cut, order_by_pipeline(cut)));
+            add(make_cut_layout(rules_, cut, order_by_stage(cut)));
+            if (are_equally_fast) add(make_cut_layout(rules_, cut, order_by_pipeline(cut)));
         }
-        return layouts;
+        return numbers;
     }
 
     LengthRules rules_;
-    std::map<LayoutKey, std::vector<layout::Layout>> layouts_ = {};
+    std::vector<layout::Layout> layouts_ = {};  // the different layouts of the remembered classes
+    std::map<LayoutKey, std::vector<std::size_t>> layout_numbers_ = {};
 };
 
 }  // namespace
