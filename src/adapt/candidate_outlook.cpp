@@ -199,7 +199,7 @@ std::optional<double> CandidateOutlook::predict_change_seconds(const policy::Can
 }
 
 std::size_t CandidateOutlook::predict_deficit_bytes(const policy::Candidate& candidate, std::size_t step) {
-    return find_entry(candidate).predictor->predict_memory(step).deficit_bytes;
+    return find_entry(candidate).predictor->predict_deficit_bytes(step);
 }
 
 std::optional<double> CandidateOutlook::predict_memory_plan_seconds(const policy::Candidate& candidate,

@@ -1,6 +1,8 @@
 #include "trireme/setup/step_bytes.hpp"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 #include "trireme/setup/rank_classes.hpp"
 
@@ -85,6 +87,31 @@ std::vector<std::vector<std::size_t>> StepBytes::predict_bytes(
     }
     for (ClassMemory& each : classes_) each.known_bytes.clear();
     return bytes;
+}
+
+bool StepBytes::fit(const std::vector<plan::MicrobatchShape>& microbatches,
+                    const std::vector<std::size_t>& limits) {
+    std::vector<stage::BatchShape> shapes;
+    for (const plan::MicrobatchShape& counts : microbatches) shapes.push_back(make_any_shape(counts));
+    // The class, the key and the bytes for buffers of ranks whose step fits.
+    std::set<std::tuple<std::size_t, std::vector<std::size_t>, std::size_t>> fitting;
+    for (const TeamMemory& team : teams_) {
+        const std::vector<std::size_t> key = make_key(team, microbatches, {});
+        for (const TeamMemory::Rank& rank : team.ranks) {
+            const std::size_t limit = limits[static_cast<std::size_t>(rank.rank)];
+            if (rank.constant_bytes > limit) return false;
+            const std::size_t max_bytes = limit - rank.constant_bytes;
+            if (plan_.training.have_common_buffers) {
+                if (rank.max_step_bytes > max_bytes) return false;
+                continue;
+            }
+            if (fitting.insert({rank.class_index, key, max_bytes}).second &&
+                !find_planner(rank.class_index)
+                     .can_hold_step(team.program, team.team, plan_.training.shape, shapes, max_bytes))
+                return false;
+        }
+    }
+    return true;
 }
 
 std::size_t StepBytes::predict_max_bytes(const std::vector<plan::MicrobatchShape>& microbatches,

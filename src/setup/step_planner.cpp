@@ -222,14 +222,24 @@ const PlannedStep& StepPlanner::plan_step(std::size_t step) {
         planned.microbatches.push_back(
             make_microbatch(std::move(microbatch_visits), samples, policy, common_length));
     if (memory_) {
-        std::vector<plan::MicrobatchShape> shapes;
-        for (const plan::Microbatch& microbatch : planned.microbatches)
-            shapes.push_back(count_shape(make_batch_shape(job_, microbatch)));
-        planned.fit = memory_->fitter.fit(shapes);
+        const std::vector<plan::MicrobatchShape> shapes = count_shapes(planned);
+        if (!memory_->bytes.fit(shapes, job_.memory_limits)) planned.fit = memory_->fitter.fit(shapes);
     }
     planned.hash = compute_step_hash(planned);
     planned.planning_seconds = device::now_seconds() - begin;
     return recent_steps_.emplace_back(std::move(planned));
+}
+
+std::vector<plan::MicrobatchShape> StepPlanner::count_shapes(const PlannedStep& planned) const {
+    std::vector<plan::MicrobatchShape> shapes;
+    for (const plan::Microbatch& microbatch : planned.microbatches)
+        shapes.push_back(count_shape(make_batch_shape(job_, microbatch)));
+    return shapes;
+}
+
+StepFit StepPlanner::predict_memory(std::size_t step) {
+    const PlannedStep& planned = plan_step(step);
+    return memory_ ? memory_->fitter.fit(count_shapes(planned)) : planned.fit;
 }
 
 std::vector<std::vector<plan::SampleVisit>> StepPlanner::form_microbatches(

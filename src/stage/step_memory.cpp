@@ -122,13 +122,12 @@ TrainingMemory StepMemoryPlanner::predict_stage(std::size_t s, const BatchShape&
     return total;
 }
 
-StepMemory StepMemoryPlanner::plan_step(const schedule::Program& program, int team,
-                                        const schedule::PipelineShape& shape,
-                                        const std::vector<BatchShape>& batches,
-                                        const std::vector<plan::MicrobatchLevels>& levels) {
+StepMemoryPlanner::StepBuffers StepMemoryPlanner::list_buffers(
+    const schedule::Program& program, int team, const schedule::PipelineShape& shape,
+    const std::vector<BatchShape>& batches, const std::vector<plan::MicrobatchLevels>& levels) {
     std::vector<bool> are_empty;
     for (const BatchShape& batch : batches) are_empty.push_back(batch.rows == 0);
-    const std::vector<schedule::BufferUse> uses = list_buffer_uses(program, team, shape, are_empty);
+    StepBuffers buffers{.uses = list_buffer_uses(program, team, shape, are_empty), .places = {}, .bytes = {}};
     const BackwardPasses passes = find_backward_passes(program);
     std::map<std::pair<int, std::size_t>, TrainingMemory> known;  // by stage and micro-batch
     const auto find_memory = [&](int stage, std::size_t microbatch) -> const TrainingMemory& {
@@ -138,11 +137,9 @@ StepMemory StepMemoryPlanner::plan_step(const schedule::Program& program, int te
         return memory->second =
                    predict_stage(s, batches[microbatch], passes, plan::find_levels(levels, microbatch, stage));
     };
-    std::vector<StepMemory::Place> places;
-    std::vector<std::size_t> bytes;
-    for (const auto& [kind, taker, begin, end] : uses) {
+    for (const auto& [kind, taker, begin, end] : buffers.uses) {
         const auto microbatch = static_cast<std::size_t>(taker.microbatch % shape.microbatches);
-        StepMemory::Place& place = places.emplace_back();
+        StepMemory::Place& place = buffers.places.emplace_back();
         if (kind == schedule::BufferKind::rows) {
             place.bytes = count_row_bytes(batches[microbatch]);
         } else {
@@ -151,16 +148,31 @@ StepMemory StepMemoryPlanner::plan_step(const schedule::Program& program, int te
             place.sizes = is_stash ? memory.peak : memory.workspaces[find_workspace_index(taker.op)];
             place.bytes = is_stash ? place.sizes.activations : place.sizes.count_workspace_bytes();
         }
-        bytes.push_back(place.bytes);
+        buffers.bytes.push_back(place.bytes);
     }
-    const schedule::BufferPlacement placement = place_buffers(uses, bytes);
+    return buffers;
+}
+
+StepMemory StepMemoryPlanner::plan_step(const schedule::Program& program, int team,
+                                        const schedule::PipelineShape& shape,
+                                        const std::vector<BatchShape>& batches,
+                                        const std::vector<plan::MicrobatchLevels>& levels) {
+    StepBuffers buffers = list_buffers(program, team, shape, batches, levels);
+    const schedule::BufferPlacement placement = place_buffers(buffers.uses, buffers.bytes);
     StepMemory memory{.places = {}, .bytes = placement.bytes};
-    for (std::size_t i = 0; i < uses.size(); ++i) {
-        const auto& [kind, taker, begin, end] = uses[i];
-        places[i].offset = placement.offsets[i];
-        memory.places[{kind, taker.op, taker.stage, taker.microbatch % shape.microbatches}] = places[i];
+    for (std::size_t i = 0; i < buffers.uses.size(); ++i) {
+        const auto& [kind, taker, begin, end] = buffers.uses[i];
+        buffers.places[i].offset = placement.offsets[i];
+        memory.places[{kind, taker.op, taker.stage, taker.microbatch % shape.microbatches}] = buffers.places[i];
     }
     return memory;
+}
+
+bool StepMemoryPlanner::can_hold_step(const schedule::Program& program, int team,
+                                      const schedule::PipelineShape& shape,
+                                      const std::vector<BatchShape>& batches, std::size_t max_bytes) {
+    const StepBuffers buffers = list_buffers(program, team, shape, batches, {});
+    return can_place_buffers(buffers.uses, buffers.bytes, max_bytes);
 }
 
 }  // namespace trireme::stage

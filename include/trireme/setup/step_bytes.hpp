@@ -35,6 +35,9 @@ public:
     // the step; an empty micro-batch has 0 rows. `levels` is that of stage::StepWork.
     std::vector<std::vector<std::size_t>> predict_bytes(const std::vector<plan::MicrobatchShape>& microbatches,
                                                         const std::vector<plan::MicrobatchLevels>& levels = {});
+    // True if no rank exceeds its limit with the recomputation of the plan. `limits` has the bytes of each
+    // rank. Takes less time than predict_bytes().
+    bool fit(const std::vector<plan::MicrobatchShape>& microbatches, const std::vector<std::size_t>& limits);
     // Returns the bytes of a step on the rank that needs the most.
     std::size_t predict_max_bytes(const std::vector<plan::MicrobatchShape>& microbatches,
                                   const std::vector<plan::MicrobatchLevels>& levels = {});

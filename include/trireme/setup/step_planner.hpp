@@ -20,7 +20,9 @@ struct PlannedStep {
     std::size_t step = 0;  // from 0
     StepSize size = {};
     std::vector<plan::Microbatch> microbatches;
-    StepFit fit = {};  // only if the recomputation of steps may differ
+    // Only if the recomputation of steps may differ. The bytes are 0 if no rank has a deficit; see
+    // StepPlanner::predict_memory().
+    StepFit fit = {};
     // The hash of `microbatches` and `fit.levels`, below 2^53, so that a double holds it exactly.
     std::uint64_t hash = 0;
     double planning_seconds = 0;  // time in which this rank planned the step; 0 in a simulation
@@ -44,6 +46,9 @@ public:
     // step, or for the reason of StepFitter::fit().
     const PlannedStep& plan_step(std::size_t step);
 
+    // Returns PlannedStep::fit of a step. With --elastic length, the bytes are set.
+    StepFit predict_memory(std::size_t step);
+
     // Returns PlannedStep::hash of a step; 0 if `step` is after the last step of the run.
     std::uint64_t find_hash(std::size_t step);
     // Returns the shapes of the micro-batches of a step.
@@ -53,6 +58,7 @@ private:
     struct Work;
     struct Memory;
 
+    std::vector<plan::MicrobatchShape> count_shapes(const PlannedStep& planned) const;
     std::vector<std::vector<plan::SampleVisit>> form_microbatches(const std::vector<plan::SampleVisit>& visits,
                                                                   StepFit& fit);
 

@@ -49,6 +49,8 @@ public:
     // Returns the predicted memory of a step. Without --elastic length, predicted_bytes is that of the rank
     // that needs the most, and deficit_bytes and recomputed_bytes are not set.
     StepFit predict_memory(std::size_t step);
+    // Returns StepFit::deficit_bytes. Takes less time than predict_memory().
+    std::size_t predict_deficit_bytes(std::size_t step);
 
 private:
     double predict_independent_step(std::size_t step);

@@ -53,6 +53,9 @@ public:
     StepMemory plan_step(const schedule::Program& program, int team, const schedule::PipelineShape& shape,
                          const std::vector<BatchShape>& batches,
                          const std::vector<plan::MicrobatchLevels>& levels = {});
+    // True if plan_step() without `levels` needs at most `max_bytes`. Takes less time.
+    bool can_hold_step(const schedule::Program& program, int team, const schedule::PipelineShape& shape,
+                       const std::vector<BatchShape>& batches, std::size_t max_bytes);
 
     // Returns the memory of one micro-batch in the stage with index `s` of LocalWork::stages. peak.activations
     // is the size of the stash. `levels` has the recomputation per block; empty: that of the stage.
@@ -71,6 +74,16 @@ private:
     // micro-batch. The memory does not depend on the number of targets, so that the head of a model is
     // predicted with all targets.
     using MemoryKey = std::tuple<std::size_t, plan::Recompute, BackwardPasses, std::size_t, std::size_t>;
+
+    // The buffers of a step, without their places.
+    struct StepBuffers {
+        std::vector<schedule::BufferUse> uses;
+        std::vector<StepMemory::Place> places;  // per use; without offsets
+        std::vector<std::size_t> bytes;         // per use
+    };
+    StepBuffers list_buffers(const schedule::Program& program, int team, const schedule::PipelineShape& shape,
+                             const std::vector<BatchShape>& batches,
+                             const std::vector<plan::MicrobatchLevels>& levels);
 
     model::ModelConfig model_;
     std::vector<int> stages_;

@@ -135,8 +135,12 @@ std::optional<double> StepPredictor::try_predict_memory_plan_seconds(std::size_t
     return std::max(0.0, *seconds - without);
 }
 
+std::size_t StepPredictor::predict_deficit_bytes(std::size_t step) {
+    return state_->planner.plan_step(step).fit.deficit_bytes;
+}
+
 StepFit StepPredictor::predict_memory(std::size_t step) {
-    StepFit fit = state_->planner.plan_step(step).fit;
+    StepFit fit = state_->planner.predict_memory(step);
     if (!state_->is_elastic)
         fit.predicted_bytes = state_->bytes.predict_max_bytes(state_->count_shapes(step), fit.levels);
     return fit;

@@ -31,7 +31,7 @@ ForecastInputs make_inputs_of_fixed_plan(const setup::Setup& setup, std::size_t 
         std::vector<plan::MicrobatchShape>& shapes = inputs.steps.emplace_back();
         for (const stage::BatchShape& shape : planner.list_shapes(step))
             shapes.push_back(setup::count_shape(shape));
-        inputs.fits.push_back(planner.plan_step(step).fit);
+        inputs.fits.push_back(planner.predict_memory(step));
     }
     return inputs;
 }
