@@ -3,10 +3,11 @@
 
     perf/plan/decisions.py BUILD CORPUS.h5 OUTPUT.json [ROUNDS=3]
 
-The model has 40 blocks (gpt-13b) on 32 ranks, with any number of stages. `trireme plan --elastic length` decides for
-FIRST steps and for LAST steps of the corpus; the difference is the time per decision with the outlook of earlier steps
-kept. The first decisions predict every candidate. Per rule the script records minimum and median of the processor
-seconds. BUILD is a Release build.
+The model has 40 blocks (gpt-13b) on 32 ranks, with any number of stages. `trireme plan --elastic length` forecasts
+1,000 and 2,000 steps of the corpus; the difference is the time for 1,000 steps with the outlook of earlier steps kept.
+The time of the same steps in a fixed layout is subtracted. `first_seconds` is the time for the first step, for which
+every layout is predicted. Per rule the script records minimum and median of the processor seconds. BUILD is a Release
+build.
 """
 import json
 import os
@@ -16,8 +17,7 @@ import sys
 
 from scale import measure
 
-FIRST = 1000
-LAST = 2000
+STEPS = 1000
 RULES = ("ahead", "published")
 OPTIONS = ("--model", "gpt-13b", "--cluster", "perf/clusters/a100-8x4.json", "--pipe", "32", "--data", "1",
            "--microbatches", "32", "--batch", "32", "--dtype", "bf16", "--memory-limit", "40GB", "--elastic", "length",
@@ -28,17 +28,26 @@ def summary(values, digits):
     return {"min": round(min(values), digits), "median": round(statistics.median(values), digits)}
 
 
+def measure_steps(command):
+    """Returns the processor seconds for STEPS steps after as many others."""
+
+    first, both = (measure([*command, "--steps", str(steps)])[0] for steps in (STEPS, 2 * STEPS))
+    return both - first
+
+
 def main():
     build, corpus, output = sys.argv[1:4]
     rounds = int(sys.argv[4]) if len(sys.argv) > 4 else 3
     program = os.path.join(build, "bin", "trireme")
+    common = [program, "plan", *OPTIONS, "--corpus", corpus]
+    fixed = [measure_steps([*common, "--elastic-means", "recompute"]) for _ in range(rounds)]
     rows = []
     for rule in RULES:
-        command = [program, "plan", *OPTIONS, "--elastic-rule", rule, "--corpus", corpus]
-        first, last = ([measure([*command, "--steps", str(steps)])[0] for _ in range(rounds)] for steps in (FIRST, LAST))
-        decisions = [(last[i] - first[i]) / (LAST - FIRST) for i in range(rounds)]
+        command = [*common, "--elastic-rule", rule]
+        decisions = [(measure_steps(command) - fixed[i]) / STEPS for i in range(rounds)]
+        first = [measure([*command, "--steps", "1"])[0] for _ in range(rounds)]
         rows.append({"rule": rule, "seconds_per_decision": summary(decisions, 6), "first_seconds": summary(first, 3)})
-        print(f"{rule:9}  {1000 * min(decisions):6.2f} ms per decision, {min(first):6.2f} s for the first {FIRST}", flush=True)
+        print(f"{rule:9}  {1000 * min(decisions):6.2f} ms per decision, {min(first):6.2f} s for the first one", flush=True)
     version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
     revision = version.splitlines()[0].partition("(")[2].rstrip(")")
     origin = {"commit": revision.removesuffix(" with changes"),
