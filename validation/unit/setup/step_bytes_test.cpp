@@ -59,6 +59,24 @@ TEST_P(StepBytesOfLengths, AreNearThoseOfShortMicrobatchesIfOneIsLong) {
     EXPECT_LT(of_one_long - of_short, (of_long - of_short) / 2);
 }
 
+TEST_P(StepBytesOfLengths, FitUnlessARankExceedsItsLimit) {
+    const SizedPlan sized(model_, plan_, device::DType::f32, largest_);
+    StepBytes bytes(sized, optimizer_, make_gradient_plan(sized), 4, false);
+    std::vector<plan::MicrobatchShape> microbatches(8, plan::make_equal_length_shape(1, short_rows));
+    microbatches[2] = plan::make_equal_length_shape(1, long_rows);
+    std::vector<std::size_t> needs(4);
+    const std::vector<std::vector<std::size_t>> predicted = bytes.predict_bytes(microbatches);
+    for (std::size_t team = 0; team < predicted.size(); ++team)
+        needs[static_cast<std::size_t>(bytes.teams()[team].ranks[0].rank)] = predicted[team][0];
+
+    EXPECT_TRUE(bytes.fit(microbatches, needs));
+    for (std::size_t rank = 0; rank < needs.size(); ++rank) {
+        std::vector<std::size_t> limits = needs;
+        --limits[rank];
+        EXPECT_FALSE(bytes.fit(microbatches, limits)) << "rank " << rank;
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Schedules, StepBytesOfLengths, testing::Values("gpipe", "1f1b", "zb-h1"),
                          [](const auto& schedule) {
                              std::string name = schedule.param;
