@@ -5,8 +5,8 @@
 
 The model has 40 blocks (gpt-13b) on 32 ranks, with any number of stages. `trireme plan --elastic length` forecasts
 1,000 and 2,000 steps of the corpus; the difference is the time for 1,000 steps with the outlook of earlier steps kept.
-The time of the same steps in a fixed layout is subtracted. `first_seconds` is the time for the first step, for which
-every layout is predicted. Per rule the script records minimum and median of the processor seconds. BUILD is a Release
+It includes the forecast of the steps themselves. `first_seconds` is the time for the first step, for which every layout
+is predicted. Per rule the script records minimum and median of the processor seconds. BUILD is a Release
 build.
 """
 import json
@@ -28,23 +28,21 @@ def summary(values, digits):
     return {"min": round(min(values), digits), "median": round(statistics.median(values), digits)}
 
 
-def measure_steps(command):
-    """Returns the processor seconds for STEPS steps after as many others."""
+def measure_decision(command):
+    """Returns the processor seconds per step of STEPS steps that follow as many others."""
 
     first, both = (measure([*command, "--steps", str(steps)])[0] for steps in (STEPS, 2 * STEPS))
-    return both - first
+    return (both - first) / STEPS
 
 
 def main():
     build, corpus, output = sys.argv[1:4]
     rounds = int(sys.argv[4]) if len(sys.argv) > 4 else 3
     program = os.path.join(build, "bin", "trireme")
-    common = [program, "plan", *OPTIONS, "--corpus", corpus]
-    fixed = [measure_steps([*common, "--elastic-means", "recompute"]) for _ in range(rounds)]
     rows = []
     for rule in RULES:
-        command = [*common, "--elastic-rule", rule]
-        decisions = [(measure_steps(command) - fixed[i]) / STEPS for i in range(rounds)]
+        command = [program, "plan", *OPTIONS, "--corpus", corpus, "--elastic-rule", rule]
+        decisions = [measure_decision(command) for _ in range(rounds)]
         first = [measure([*command, "--steps", "1"])[0] for _ in range(rounds)]
         rows.append({"rule": rule, "seconds_per_decision": summary(decisions, 6), "first_seconds": summary(first, 3)})
         print(f"{rule:9}  {1000 * min(decisions):6.2f} ms per decision, {min(first):6.2f} s for the first one", flush=True)
