@@ -5,27 +5,19 @@
 
 The model has 40 blocks (gpt-13b) on 32 ranks, with any number of stages. `trireme plan --elastic length` forecasts
 1,000 and 2,000 steps of the corpus; the difference is the time for 1,000 steps with the outlook of earlier steps kept.
-It includes the forecast of the steps themselves. `first_seconds` is the time for the first step, for which every layout
-is predicted. Per rule the script records minimum and median of the processor seconds. BUILD is a Release
-build.
+It includes the forecast of the steps themselves. `first_seconds` is the time of a forecast of a single step, which predicts
+every layout. Per rule the script records minimum and median of the processor seconds. BUILD is a Release build.
 """
-import json
 import os
-import statistics
-import subprocess
 import sys
 
-from scale import measure
+from scale import measure, summary, write_record
 
 STEPS = 1000
 RULES = ("ahead", "published")
 OPTIONS = ("--model", "gpt-13b", "--cluster", "perf/clusters/a100-8x4.json", "--pipe", "32", "--data", "1",
            "--microbatches", "32", "--batch", "32", "--dtype", "bf16", "--memory-limit", "40GB", "--elastic", "length",
            "--format", "json")
-
-
-def summary(values, digits):
-    return {"min": round(min(values), digits), "median": round(statistics.median(values), digits)}
 
 
 def measure_decision(command):
@@ -45,16 +37,9 @@ def main():
         decisions = [measure_decision(command) for _ in range(rounds)]
         first = [measure([*command, "--steps", "1"])[0] for _ in range(rounds)]
         rows.append({"rule": rule, "seconds_per_decision": summary(decisions, 6), "first_seconds": summary(first, 3)})
-        print(f"{rule:9}  {1000 * min(decisions):6.2f} ms per decision, {min(first):6.2f} s for the first one", flush=True)
-    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
-    revision = version.splitlines()[0].partition("(")[2].rstrip(")")
-    origin = {"commit": revision.removesuffix(" with changes"),
-              "tree": "with changes" if revision.endswith("changes") else "clean",
-              "command": " ".join(("perf/plan/decisions.py", *sys.argv[1:]))}
-    with open(output, "w", encoding="utf-8") as file:
-        json.dump({"provenance": origin, "version": version.splitlines()[:2], "plan": " ".join(("trireme plan", *OPTIONS)),
-                   "rounds": rounds, "rules": rows}, file, indent=2)
-        file.write("\n")
+        print(f"{rule:9}  {1000 * min(decisions):6.2f} ms per decision, {min(first):6.2f} s for a single step", flush=True)
+    write_record(output, program, "perf/plan/decisions.py",
+                 {"plan": " ".join(("trireme plan", *OPTIONS)), "rounds": rounds, "rules": rows})
 
 
 if __name__ == "__main__":

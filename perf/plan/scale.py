@@ -30,8 +30,21 @@ def measure(command):
     return usage.ru_utime + usage.ru_stime, time.monotonic() - begin, usage.ru_maxrss * 1024
 
 
-def summary(values):
-    return {"min": round(min(values), 3), "median": round(statistics.median(values), 3)}
+def summary(values, digits=3):
+    return {"min": round(min(values), digits), "median": round(statistics.median(values), digits)}
+
+
+def write_record(output, program, script, fields):
+    """Writes the fields after the commit, the command and the version."""
+
+    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    revision = version.splitlines()[0].partition("(")[2].rstrip(")")
+    origin = {"commit": revision.removesuffix(" with changes"),
+              "tree": "with changes" if revision.endswith("changes") else "clean",
+              "command": " ".join((script, *sys.argv[1:]))}
+    with open(output, "w", encoding="utf-8") as file:
+        json.dump({"provenance": origin, "version": version.splitlines()[:2], **fields}, file, indent=2)
+        file.write("\n")
 
 
 def main():
@@ -49,15 +62,8 @@ def main():
             print(f"{row['ranks']:6} ranks  {form:4}  {row['cpu_seconds']['min']:7.2f} s of processor time, "
                   f"{row['wall_seconds']['min']:7.2f} s of wall time, {row['peak_bytes'] / 1e6:7.0f} MB at peak",
                   flush=True)
-    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
-    revision = version.splitlines()[0].partition("(")[2].rstrip(")")
-    origin = {"commit": revision.removesuffix(" with changes"),
-              "tree": "with changes" if revision.endswith("changes") else "clean",
-              "command": " ".join(("perf/plan/scale.py", *sys.argv[1:]))}
-    with open(output, "w", encoding="utf-8") as file:
-        json.dump({"provenance": origin, "version": version.splitlines()[:2], "plan": " ".join(("trireme plan", *GRID)),
-                   "rounds": rounds, "grids": rows}, file, indent=2)
-        file.write("\n")
+    write_record(output, program, "perf/plan/scale.py",
+                 {"plan": " ".join(("trireme plan", *GRID)), "rounds": rounds, "grids": rows})
 
 
 if __name__ == "__main__":

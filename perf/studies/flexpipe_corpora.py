@@ -4,8 +4,7 @@
 usage: perf/studies/flexpipe_corpora.py FOLDER
 
 perf/studies/flexpipe_lengths.csv has the lengths of 33 steps of 32 samples: 64 to 512 tokens, uniformly distributed,
-and one step whose samples all have the longest length. FOLDER/flexpipe-LENGTH.jsonl has them for
-each longest length.
+and one step whose samples all have the longest length. FOLDER/flexpipe-LENGTH.jsonl has them for each longest length.
 """
 import csv
 import json
