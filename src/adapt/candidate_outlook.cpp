@@ -77,8 +77,13 @@ void CandidateOutlook::begin_decision(std::size_t step, double scale, const std:
     step_ = step;
     scale_ = scale;
     changes_ = std::move(changes);
-    const bool is_plan_new = current_.plan.layout != from_;
-    from_ = current_.plan.layout;
+    length_classes_.erase(length_classes_.begin(), length_classes_.lower_bound(step));
+    const bool is_plan_new = current_.plan.layout != from_.layout;
+    if (is_plan_new) {
+        from_ = {.layout = current_.plan.layout,
+                 .microbatches = current_.plan.microbatches(),
+                 .schedule = current_.plan.schedule};
+    }
     for (Entry& entry : entries_) {
         entry.step_seconds.erase(entry.step_seconds.begin(), entry.step_seconds.lower_bound(step));
         if (is_plan_new) entry.is_change_known = false;
@@ -116,22 +121,25 @@ CandidateOutlook::Entry& CandidateOutlook::find_entry(const policy::Candidate& c
 
 std::optional<policy::StepOutlook> CandidateOutlook::predict_step(const policy::Candidate& candidate,
                                                                   const plan::StepAhead& step) {
-    return must_predict_exactly(candidate, step) ? predict_next_step(candidate, step)
-                                                 : predict_class(find_entry(candidate), step);
+    return predict_steps(candidate, {&step, 1}).front();
 }
 
 std::vector<std::optional<policy::StepOutlook>> CandidateOutlook::predict_steps(
     const policy::Candidate& candidate, std::span<const plan::StepAhead> steps) {
-    std::vector<std::optional<policy::StepOutlook>> outlooks{predict_step(candidate, steps.front())};
+    const bool is_next_step_exact = steps.front().step == step_ && must_predict_exactly(steps.front());
     Entry& entry = find_entry(candidate);
-    for (const plan::StepAhead& step : steps.subspan(1)) outlooks.push_back(predict_class(entry, step));
+    std::vector<std::optional<policy::StepOutlook>> outlooks;
+    for (const plan::StepAhead& step : steps) {
+        outlooks.push_back(is_next_step_exact && step.step == step_ ? predict_exactly(entry, step)
+                                                                    : predict_class(entry, step));
+    }
     return outlooks;
 }
 
 // Predicts a step like the first one of its class that was met.
 std::optional<policy::StepOutlook> CandidateOutlook::predict_class(Entry& entry, const plan::StepAhead& step) {
     if (!entry.predictor) return std::nullopt;
-    const policy::LengthClass length_class = policy::find_length_class(step.lengths);
+    const policy::LengthClass length_class = find_class(step);
     const auto [known, is_new] = entry.class_seconds.try_emplace(length_class);
     if (is_new) {
         const std::size_t typical = class_steps_.try_emplace(length_class, step.step).first->second;
@@ -140,21 +148,29 @@ std::optional<policy::StepOutlook> CandidateOutlook::predict_class(Entry& entry,
     return scale(known->second);
 }
 
-bool CandidateOutlook::must_predict_exactly(const policy::Candidate& candidate, const plan::StepAhead& step) {
-    if (step.step != step_) return false;
+const policy::LengthClass& CandidateOutlook::find_class(const plan::StepAhead& step) {
+    const auto [known, is_new] = length_classes_.try_emplace(step.step);
+    if (is_new) known->second = policy::find_length_class(step.lengths);
+    return known->second;
+}
+
+bool CandidateOutlook::must_predict_exactly(const plan::StepAhead& next) {
     if (job_.config.policy.elastic_rule == config::ElasticRule::published) return true;
-    policy::Candidate current = candidate;
-    current.layout = current_.plan.layout;
-    return !predict_next_step(current, step) || !predict_class(find_entry(current), step);
+    Entry& current = find_entry(from_);
+    return !predict_exactly(current, next) || !predict_class(current, next);
 }
 
 std::optional<policy::StepOutlook> CandidateOutlook::predict_next_step(const policy::Candidate& candidate,
                                                                        const plan::StepAhead& next) {
-    Entry& entry = find_entry(candidate);
+    return predict_exactly(find_entry(candidate), next);
+}
+
+std::optional<policy::StepOutlook> CandidateOutlook::predict_exactly(Entry& entry,
+                                                                     const plan::StepAhead& next) {
     if (!entry.predictor) return std::nullopt;
     const auto [known, is_new] = entry.step_seconds.try_emplace(next.step);
     if (is_new) known->second = entry.predictor->try_predict_seconds(next.step);
-    if (!known->second) entry.class_seconds[policy::find_length_class(next.lengths)].reset();
+    if (!known->second) entry.class_seconds[find_class(next)].reset();
     return scale(known->second);
 }
 

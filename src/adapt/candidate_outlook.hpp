@@ -58,7 +58,7 @@ public:
     std::optional<double> predict_memory_plan_seconds(const policy::Candidate& candidate, std::size_t step);
 
     // Changes to this layout become impossible.
-    void exclude(const layout::Layout& layout) { excluded_layouts_.push_back(layout); }
+    void exclude(const layout::Layout& layout) { excluded_layouts_.emplace_back(layout); }
     // Returns why the plan of the candidate cannot execute micro-batches of the longest samples; an empty text
     // if it can.
     std::string explain_lack_for_longest_samples(const policy::Candidate& candidate) const;
@@ -68,8 +68,10 @@ private:
 
     Entry& find_entry(const policy::Candidate& candidate);
     std::optional<policy::StepOutlook> predict_class(Entry& entry, const plan::StepAhead& step);
+    std::optional<policy::StepOutlook> predict_exactly(Entry& entry, const plan::StepAhead& next);
+    const policy::LengthClass& find_class(const plan::StepAhead& step);
     double estimate_change(const Entry& before, const Entry& after);
-    bool must_predict_exactly(const policy::Candidate& candidate, const plan::StepAhead& step);
+    bool must_predict_exactly(const plan::StepAhead& next);
     std::optional<policy::StepOutlook> scale(const std::optional<double>& seconds) const;
 
     const setup::Job& job_;
@@ -77,13 +79,14 @@ private:
     const std::vector<int>& nodes_;
     std::vector<LayerBytes> layer_bytes_;
     std::size_t step_ = 0;
-    layout::Layout from_ = {};  // of the current plan in the last decision
+    policy::Candidate from_ = {};  // the current plan in the last decision
     double scale_ = 1;
     std::vector<double> slowness_ = {};
     ChangePredictions changes_ = {};
-    std::vector<layout::Layout> excluded_layouts_ = {};
-    std::map<policy::LengthClass, std::size_t> class_steps_;  // the first step that was met of each class
-    std::list<Entry> entries_;                                // the most recently used one first
+    std::vector<policy::SharedLayout> excluded_layouts_ = {};
+    std::map<std::size_t, policy::LengthClass> length_classes_;  // by steps
+    std::map<policy::LengthClass, std::size_t> class_steps_;     // the first step that was met of each class
+    std::list<Entry> entries_;                                   // the most recently used one first
     std::size_t next_number_ = 0;
     std::map<std::pair<std::size_t, std::size_t>, MovedBytes> moved_bytes_;  // by the numbers of two entries
 };

@@ -20,12 +20,13 @@ constexpr std::size_t min_compared_steps = 8;
 
 // Proposes the layout of the options, to which a run returns when coming steps need no other layout.
 policy::Proposer make_origin_proposer(const layout::Layout& origin) {
-    return [&origin](const plan::Observation&, const policy::Candidate& candidate) {
-        policy::Candidate next = candidate;
-        next.layout = origin;
-        next.causes.push_back({.proposer = "length", .reason = "the layout of the options"});
-        return std::vector{std::move(next)};
-    };
+    return
+        [origin = policy::SharedLayout(origin)](const plan::Observation&, const policy::Candidate& candidate) {
+            policy::Candidate next = candidate;
+            next.layout = origin;
+            next.causes.push_back({.proposer = "length", .reason = "the layout of the options"});
+            return std::vector{std::move(next)};
+        };
 }
 
 std::string describe_next_step(const plan::StepAhead& next) {
@@ -89,7 +90,7 @@ std::vector<plan::StepAhead> LengthChooser::list_steps_ahead(std::size_t step) {
 // Returns ElasticDecision::outcome of the decision that step `step` has the plan of `chosen`.
 std::string LengthChooser::name_outcome(const policy::Candidate& chosen, std::size_t step) {
     const std::size_t before = current_.plan.layout.stages.size();
-    const std::size_t after = chosen.layout.stages.size();
+    const std::size_t after = chosen.layout->stages.size();
     if (chosen.layout == current_.plan.layout)
         return outlook_.predict_deficit_bytes(chosen, step) > 0 ? "memory" : "keep";
     return after > before ? "grow" : after < before ? "shrink" : "rearrange";

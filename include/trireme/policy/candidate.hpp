@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trireme/layout/layout.hpp"
@@ -13,8 +15,26 @@ namespace trireme::policy {
 
 using plan::Cause;
 
+// A layout that does not change. Copies share it, because planners keep hundreds of candidates.
+class SharedLayout {
+public:
+    SharedLayout(layout::Layout layout = {})
+        : layout_(std::make_shared<const layout::Layout>(std::move(layout))) {}
+
+    operator const layout::Layout&() const { return *layout_; }
+    const layout::Layout* operator->() const { return layout_.get(); }
+
+    friend bool operator==(const SharedLayout& a, const SharedLayout& b) {
+        return a.layout_ == b.layout_ || *a.layout_ == *b.layout_;
+    }
+    friend bool operator==(const SharedLayout& a, const layout::Layout& b) { return *a.layout_ == b; }
+
+private:
+    std::shared_ptr<const layout::Layout> layout_;
+};
+
 struct Candidate {
-    layout::Layout layout;
+    SharedLayout layout = {};
     int microbatches = 0;            // per step, over all replicas
     std::string schedule = {};       // name of a schedule
     std::vector<Cause> causes = {};  // one per proposer that changed the candidate, in their order

@@ -45,7 +45,7 @@ public:
     // the search ends at its number of stages. Otherwise, smaller numbers are tried last. Returns nothing if no
     // plan is found.
     std::optional<NewPlan> find(std::size_t min_stages, bool is_current_possible) {
-        const std::size_t current_stages = current_.layout.stages.size();
+        const std::size_t current_stages = current_.layout->stages.size();
         std::vector<std::size_t> counts;
         for (std::size_t stages = min_stages; stages <= sizes_.teams; ++stages) counts.push_back(stages);
         if (is_current_possible)
@@ -118,7 +118,7 @@ PublishedVerdict decide_published(const plan::Observation& observed, const Candi
                                   const PublishedRules& rules, Outlook& outlook) {
     if (observed.ahead.empty()) return {};
     const plan::StepAhead& next = observed.ahead.front();
-    const auto current_stages = static_cast<double>(current.layout.stages.size());
+    const auto current_stages = static_cast<double>(current.layout->stages.size());
     PublishedVerdict verdict{.peak_bytes = rules.peak_bytes(next),
                              .pooled_bytes = current_stages * rules.team_bytes};
     const bool is_current_possible = outlook.predict_step(current, next).has_value();

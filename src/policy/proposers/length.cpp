@@ -129,7 +129,7 @@ private:
         const auto [known, is_new] = layout_numbers_.try_emplace(key);
         std::vector<std::size_t>& numbers = known->second;
         if (!is_new) return numbers;
-        const auto add = [&](layout::Layout layout) {
+        const auto add = [&](SharedLayout layout) {
             const auto same = std::ranges::find(layouts_, layout);
             numbers.push_back(static_cast<std::size_t>(same - layouts_.begin()));
             if (same == layouts_.end()) layouts_.push_back(std::move(layout));
@@ -150,7 +150,7 @@ private:
     }
 
     LengthRules rules_;
-    std::vector<layout::Layout> layouts_ = {};  // the different layouts of the remembered classes
+    std::vector<SharedLayout> layouts_ = {};  // the different layouts of the remembered classes
     std::map<LayoutKey, std::vector<std::size_t>> layout_numbers_ = {};
 };
 

@@ -192,7 +192,7 @@ TEST(ExhaustivePaths, EqualTheDecisionsOfThePlanner) {
                 : expected.returns   ? "excursion"
                                      : "change"];
         if (!verdict) continue;
-        EXPECT_EQ(verdict->candidate.layout.layers, *expected.plan) << i;
+        EXPECT_EQ(verdict->candidate.layout->layers, *expected.plan) << i;
         EXPECT_EQ(verdict->pays_off, expected.pays_off) << i;
         EXPECT_EQ(verdict->change_seconds, tables.predictions[*expected.plan]) << i;
         if (!expected.pays_off) continue;

@@ -74,7 +74,7 @@ std::vector<int> list_pipeline(const layout::Layout& layout, std::size_t replica
 
 std::set<std::size_t> list_stage_counts(const std::vector<Candidate>& candidates) {
     std::set<std::size_t> counts;
-    for (const Candidate& candidate : candidates) counts.insert(candidate.layout.stages.size());
+    for (const Candidate& candidate : candidates) counts.insert(candidate.layout->stages.size());
     return counts;
 }
 
@@ -199,7 +199,7 @@ TEST(LengthProposer, ProposesManyStagesForShortSamplesToo) {
 
     std::map<std::string, std::set<std::size_t>> stages;  // by reason
     for (const Candidate& candidate : candidates)
-        stages[candidate.causes.back().reason].insert(candidate.layout.stages.size());
+        stages[candidate.causes.back().reason].insert(candidate.layout->stages.size());
     EXPECT_EQ(stages["samples of up to 16 tokens"], (std::set<std::size_t>{1, 2, 3, 4, 5, 6, 7, 8}));
 }
 
@@ -209,7 +209,7 @@ TEST(LengthProposer, OmitsStagesWithMoreReplicasThanMicrobatches) {
 
     EXPECT_EQ(list_stage_counts(candidates), (std::set<std::size_t>{4, 5, 6, 7, 8}));
     for (const Candidate& candidate : candidates) {
-        for (const layout::StageLayout& stage : candidate.layout.stages) EXPECT_LE(stage.replicas.size(), 2U);
+        for (const layout::StageLayout& stage : candidate.layout->stages) EXPECT_LE(stage.replicas.size(), 2U);
     }
 }
 

@@ -8,7 +8,7 @@
 
 namespace trireme::policy {
 
-inline Candidate make_candidate(std::size_t number) { return {.layout = {.layers = number}}; }
+inline Candidate make_candidate(std::size_t number) { return {.layout = layout::Layout{.layers = number}}; }
 
 // Proposes the plans with these numbers, for every candidate.
 inline Proposer propose(std::vector<std::size_t> numbers) {

@@ -33,7 +33,7 @@ public:
 
 private:
     static std::optional<double> find(const std::map<std::size_t, double>& table, const Candidate& candidate) {
-        const auto entry = table.find(candidate.layout.layers);
+        const auto entry = table.find(candidate.layout->layers);
         return entry == table.end() ? std::nullopt : std::optional(entry->second);
     }
 
@@ -65,7 +65,7 @@ TEST(Planner, ChoosesTheLeastTimeUntilTheHorizon) {
         ASSERT_TRUE(verdict);
         EXPECT_EQ(verdict->pays_off, best != 1) << horizon;
         if (best != 1) {
-            EXPECT_EQ(verdict->candidate.layout.layers, best) << horizon;
+            EXPECT_EQ(verdict->candidate.layout->layers, best) << horizon;
         }
     }
 }
@@ -77,7 +77,7 @@ TEST(Planner, ReturnsTheFastestLayoutIfNoChangePaysOff) {
 
     ASSERT_TRUE(verdict);
     EXPECT_FALSE(verdict->pays_off);
-    EXPECT_EQ(verdict->candidate.layout.layers, 3U);
+    EXPECT_EQ(verdict->candidate.layout->layers, 3U);
     EXPECT_EQ(verdict->change_seconds, 100);
     EXPECT_EQ(verdict->current_step_seconds, 10);
     EXPECT_EQ(verdict->step_seconds, 8);
@@ -103,7 +103,7 @@ TEST(Planner, SkipsImpossibleLayoutsAndChanges) {
     const std::optional<Verdict> verdict = decide_among({propose({7, 2, 3})}, outlook, 10);
 
     ASSERT_TRUE(verdict);
-    EXPECT_EQ(verdict->candidate.layout.layers, 3U);
+    EXPECT_EQ(verdict->candidate.layout->layers, 3U);
     EXPECT_FALSE(decide_among({propose({7, 2})}, outlook, 10));
     EXPECT_FALSE(decide_among({propose({1})}, outlook, 10));
 }
@@ -112,13 +112,13 @@ TEST(Planner, SkipsImpossibleLayoutsAndChanges) {
 TEST(Planner, LetsLaterProposersVaryEarlierCandidates) {
     TableOutlook outlook({{1, 10}, {2, 8}, {6, 4}, {5, 9}}, {{2, 0}, {6, 0}, {5, 0}});
     const Proposer add_four = [](const plan::Observation& observed, const Candidate& from) {
-        return propose({from.layout.layers + 4})(observed, from);
+        return propose({from.layout->layers + 4})(observed, from);
     };
 
     const std::optional<Verdict> verdict = decide_among({propose({2}), add_four}, outlook, 10);
 
     ASSERT_TRUE(verdict);
-    EXPECT_EQ(verdict->candidate.layout.layers, 6U);
+    EXPECT_EQ(verdict->candidate.layout->layers, 6U);
     ASSERT_EQ(verdict->candidate.causes.size(), 2U);
     EXPECT_EQ(verdict->candidate.causes[0].proposer, "2");
     EXPECT_EQ(verdict->candidate.causes[1].proposer, "6");
@@ -128,7 +128,7 @@ TEST(Planner, PredictsEqualPlansOnce) {
     TableOutlook outlook({{1, 10}, {2, 9}}, {{2, 0}});
     const Proposer vary_all = [](const plan::Observation&, const Candidate& from) {
         std::vector<Candidate> candidates(5, from);
-        candidates[1].layout.layers = 2;
+        candidates[1].layout = layout::Layout{.layers = 2};
         candidates[2].microbatches = 8;
         candidates[3].schedule = "zb-h2";
         candidates[4].causes = {{.proposer = "only another cause"}};

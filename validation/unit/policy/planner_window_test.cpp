@@ -23,7 +23,7 @@ TEST(PlannerWindow, MakesAnExcursionIfItRepaysBothChanges) {
 
     ASSERT_TRUE(verdict);
     EXPECT_TRUE(verdict->pays_off);
-    EXPECT_EQ(verdict->candidate.layout.layers, 1U);
+    EXPECT_EQ(verdict->candidate.layout->layers, 1U);
     EXPECT_EQ(verdict->change_seconds, 2.9);
     EXPECT_DOUBLE_EQ(verdict->current_seconds, 12);  // until the return
     EXPECT_DOUBLE_EQ(verdict->path_seconds, 6 + 2 * 2.9);
@@ -72,7 +72,7 @@ TEST(PlannerWindow, LeavesAPlanThatCannotExecuteTheNextStep) {
 
     ASSERT_TRUE(verdict);
     EXPECT_TRUE(verdict->pays_off);
-    EXPECT_EQ(verdict->candidate.layout.layers, 1U);
+    EXPECT_EQ(verdict->candidate.layout->layers, 1U);
     // The current plan would need the change to plan 1 and back in the first step.
     EXPECT_DOUBLE_EQ(verdict->current_step_seconds, (5 + 2 * 50 + 3) / 4.0);
 }
@@ -85,7 +85,7 @@ TEST(PlannerWindow, LeavesAPlanWithoutGain) {
 
     ASSERT_TRUE(verdict);
     EXPECT_TRUE(verdict->pays_off);
-    EXPECT_EQ(verdict->candidate.layout.layers, 1U);
+    EXPECT_EQ(verdict->candidate.layout->layers, 1U);
     EXPECT_GT(verdict->path_seconds, verdict->current_seconds);
     tables.predictions[1] = impossible;
     EXPECT_FALSE(decide_ahead(tables, {.horizon = 2}));
@@ -130,7 +130,7 @@ TEST(PlannerWindow, IgnoresStepsAfterTheHorizon) {
 
     ASSERT_TRUE(verdict);
     EXPECT_TRUE(verdict->pays_off);
-    EXPECT_EQ(verdict->candidate.layout.layers, 1U);
+    EXPECT_EQ(verdict->candidate.layout->layers, 1U);
     EXPECT_DOUBLE_EQ(verdict->path_seconds, 9.1);
 }
 
@@ -144,7 +144,7 @@ TEST(PlannerWindow, PrefersThePathThatEndsWithTheShortestSteps) {
 
     ASSERT_TRUE(verdict);
     EXPECT_TRUE(verdict->pays_off);
-    EXPECT_EQ(verdict->candidate.layout.layers, 2U);
+    EXPECT_EQ(verdict->candidate.layout->layers, 2U);
 }
 
 // Plan 2 cannot execute the first step, and no change leaves it.
@@ -158,7 +158,7 @@ TEST(PlannerWindow, AllowsPathsToAPlanWithoutAChangeBack) {
 
     ASSERT_TRUE(verdict);
     EXPECT_TRUE(verdict->pays_off);
-    EXPECT_EQ(verdict->candidate.layout.layers, 1U);
+    EXPECT_EQ(verdict->candidate.layout->layers, 1U);
     EXPECT_DOUBLE_EQ(verdict->path_seconds, 0.1 + 1 + 0.1 + 1);
 }
 
@@ -174,7 +174,7 @@ TEST(PlannerWindow, PredictsChangesOnlyToCandidatesThatMayBeTheBest) {
 
     ASSERT_TRUE(verdict);
     EXPECT_TRUE(verdict->pays_off);
-    EXPECT_EQ(verdict->candidate.layout.layers, 3U);
+    EXPECT_EQ(verdict->candidate.layout->layers, 3U);
     EXPECT_EQ(outlook.predicted_changes, (std::vector<std::size_t>{1, 2, 3}));
 }
 
@@ -213,7 +213,7 @@ TEST(PlannerWindow, KeepsTheFastestCandidateOfEveryStepAheadOfALaterProposer) {
     std::vector<std::size_t> numbers, kept;
     for (std::size_t plan = 1; plan < tables.steps.size(); ++plan) numbers.push_back(plan);
     const Proposer note_kept = [&](const plan::Observation&, const Candidate& candidate) {
-        kept.push_back(candidate.layout.layers);
+        kept.push_back(candidate.layout->layers);
         return std::vector<Candidate>{};
     };
     plan::Observation observed;
@@ -232,7 +232,7 @@ TEST(PlannerWindow, DropsCandidatesThatCannotExecuteAnyStepAhead) {
         {Row{2, 2, 2}, Row{impossible, impossible, 1}, Row{impossible, 1, impossible}}, 0);
     std::vector<std::size_t> kept;
     const Proposer note_kept = [&](const plan::Observation&, const Candidate& candidate) {
-        kept.push_back(candidate.layout.layers);
+        kept.push_back(candidate.layout->layers);
         return std::vector<Candidate>{};
     };
     WindowOutlook outlook(tables);

@@ -71,7 +71,7 @@ protected:
 };
 
 std::size_t count_stages(const PublishedVerdict& verdict) {
-    return verdict.candidate ? verdict.candidate->layout.stages.size() : 0;
+    return verdict.candidate ? verdict.candidate->layout->stages.size() : 0;
 }
 
 TEST_F(FourTeams, ShrinkIfThisRepaysTheChange) {

@@ -49,12 +49,12 @@ public:
     explicit StageCountOutlook(double change_seconds) : change_seconds_(change_seconds) {}
 
     std::optional<StepOutlook> predict_step(const Candidate& candidate, const plan::StepAhead&) override {
-        if (impossible_plans.contains(candidate.layout.stages.size())) return std::nullopt;
+        if (impossible_plans.contains(candidate.layout->stages.size())) return std::nullopt;
         return StepOutlook{.seconds = 1};
     }
     double estimate_change_seconds(const Candidate&, const Candidate&) override { return change_seconds_; }
     std::optional<double> predict_change_seconds(const Candidate& to) override {
-        if (impossible_changes.contains(to.layout.stages.size())) return std::nullopt;
+        if (impossible_changes.contains(to.layout->stages.size())) return std::nullopt;
         return change_seconds_;
     }
 

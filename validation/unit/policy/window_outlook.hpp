@@ -32,15 +32,15 @@ public:
     explicit WindowOutlook(WindowTables tables) : tables_(std::move(tables)) {}
 
     std::optional<StepOutlook> predict_step(const Candidate& candidate, const plan::StepAhead& step) override {
-        const std::optional<double> seconds = tables_.steps[candidate.layout.layers][step.step];
+        const std::optional<double> seconds = tables_.steps[candidate.layout->layers][step.step];
         return seconds ? std::optional(StepOutlook{.seconds = *seconds}) : std::nullopt;
     }
     double estimate_change_seconds(const Candidate& from, const Candidate& to) override {
-        return tables_.estimates[from.layout.layers][to.layout.layers];
+        return tables_.estimates[from.layout->layers][to.layout->layers];
     }
     std::optional<double> predict_change_seconds(const Candidate& to) override {
-        predicted_changes.push_back(to.layout.layers);
-        return tables_.predictions[to.layout.layers];
+        predicted_changes.push_back(to.layout->layers);
+        return tables_.predictions[to.layout->layers];
     }
 
     std::vector<std::size_t> predicted_changes = {};
