@@ -50,8 +50,9 @@ struct CandidateOutlook::Entry {
     policy::Candidate candidate;
     std::uint64_t layout_hash = 0;
     std::size_t number = 0;
-    std::unique_ptr<setup::StepPredictor> predictor;                     // null if the plan is impossible
-    std::map<std::size_t, std::optional<double>> step_seconds;           // of the next step
+    std::unique_ptr<setup::StepPredictor> predictor;            // null if the plan is impossible
+    std::map<std::size_t, bool> executable_steps;               // true if the plan can execute the step
+    std::map<std::size_t, std::optional<double>> step_seconds;  // of the next step
     std::map<policy::LengthClass, std::optional<double>> class_seconds;  // see predict_step()
     double offload_seconds = 0;                 // copies of state in a change from or to the plan
     std::optional<double> change_seconds = {};  // from the current plan; empty if impossible
@@ -77,6 +78,7 @@ void CandidateOutlook::begin_decision(std::size_t step, double scale, const std:
     step_ = step;
     scale_ = scale;
     changes_ = std::move(changes);
+    must_predict_exactly_.reset();
     length_classes_.erase(length_classes_.begin(), length_classes_.lower_bound(step));
     const bool is_plan_new = current_.plan.layout != from_.layout;
     if (is_plan_new) {
@@ -85,6 +87,7 @@ void CandidateOutlook::begin_decision(std::size_t step, double scale, const std:
                  .schedule = current_.plan.schedule};
     }
     for (Entry& entry : entries_) {
+        entry.executable_steps.erase(entry.executable_steps.begin(), entry.executable_steps.lower_bound(step));
         entry.step_seconds.erase(entry.step_seconds.begin(), entry.step_seconds.lower_bound(step));
         if (is_plan_new) entry.is_change_known = false;
     }
@@ -148,6 +151,14 @@ std::optional<policy::StepOutlook> CandidateOutlook::predict_class(Entry& entry,
     return scale(known->second);
 }
 
+bool CandidateOutlook::can_execute(Entry& entry, const plan::StepAhead& next) {
+    if (!entry.predictor) return false;
+    const auto [known, is_new] = entry.executable_steps.try_emplace(next.step);
+    if (is_new) known->second = entry.predictor->can_execute(next.step);
+    if (!known->second) entry.class_seconds[find_class(next)].reset();
+    return known->second;
+}
+
 const policy::LengthClass& CandidateOutlook::find_class(const plan::StepAhead& step) {
     const auto [known, is_new] = length_classes_.try_emplace(step.step);
     if (is_new) known->second = policy::find_length_class(step.lengths);
@@ -156,8 +167,11 @@ const policy::LengthClass& CandidateOutlook::find_class(const plan::StepAhead& s
 
 bool CandidateOutlook::must_predict_exactly(const plan::StepAhead& next) {
     if (job_.config.policy.elastic_rule == config::ElasticRule::published) return true;
-    Entry& current = find_entry(from_);
-    return !predict_exactly(current, next) || !predict_class(current, next);
+    if (!must_predict_exactly_) {
+        Entry& current = find_entry(from_);
+        must_predict_exactly_ = !can_execute(current, next) || !predict_class(current, next);
+    }
+    return *must_predict_exactly_;
 }
 
 std::optional<policy::StepOutlook> CandidateOutlook::predict_next_step(const policy::Candidate& candidate,
@@ -165,12 +179,15 @@ std::optional<policy::StepOutlook> CandidateOutlook::predict_next_step(const pol
     return predict_exactly(find_entry(candidate), next);
 }
 
+bool CandidateOutlook::can_execute_next_step(const policy::Candidate& candidate, const plan::StepAhead& next) {
+    return can_execute(find_entry(candidate), next);
+}
+
 std::optional<policy::StepOutlook> CandidateOutlook::predict_exactly(Entry& entry,
                                                                      const plan::StepAhead& next) {
-    if (!entry.predictor) return std::nullopt;
+    if (!can_execute(entry, next)) return std::nullopt;
     const auto [known, is_new] = entry.step_seconds.try_emplace(next.step);
     if (is_new) known->second = entry.predictor->try_predict_seconds(next.step);
-    if (!known->second) entry.class_seconds[find_class(next)].reset();
     return scale(known->second);
 }
 

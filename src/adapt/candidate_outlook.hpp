@@ -39,8 +39,10 @@ public:
     // current plan cannot execute this step or the first one of its class.
     std::optional<policy::StepOutlook> predict_step(const policy::Candidate& candidate,
                                                     const plan::StepAhead& step) override;
-    // Predicts the next step by itself. If the candidate cannot execute it, predict_step() returns nothing for
+    // True if the plan of the candidate can execute the next step. If not, predict_step() returns nothing for
     // all steps of its class from now on.
+    bool can_execute_next_step(const policy::Candidate& candidate, const plan::StepAhead& next);
+    // Predicts the next step by itself. Returns nothing if the candidate cannot execute it.
     std::optional<policy::StepOutlook> predict_next_step(const policy::Candidate& candidate,
                                                          const plan::StepAhead& next);
     std::vector<std::optional<policy::StepOutlook>> predict_steps(
@@ -69,6 +71,7 @@ private:
     Entry& find_entry(const policy::Candidate& candidate);
     std::optional<policy::StepOutlook> predict_class(Entry& entry, const plan::StepAhead& step);
     std::optional<policy::StepOutlook> predict_exactly(Entry& entry, const plan::StepAhead& next);
+    bool can_execute(Entry& entry, const plan::StepAhead& next);
     const policy::LengthClass& find_class(const plan::StepAhead& step);
     double estimate_change(const Entry& before, const Entry& after);
     bool must_predict_exactly(const plan::StepAhead& next);
@@ -84,6 +87,7 @@ private:
     std::vector<double> slowness_ = {};
     ChangePredictions changes_ = {};
     std::vector<policy::SharedLayout> excluded_layouts_ = {};
+    std::optional<bool> must_predict_exactly_ = {};              // in this decision; empty if unknown
     std::map<std::size_t, policy::LengthClass> length_classes_;  // by steps
     std::map<policy::LengthClass, std::size_t> class_steps_;     // the first step that was met of each class
     std::list<Entry> entries_;                                   // the most recently used one first

@@ -61,7 +61,7 @@ void LengthChooser::exclude(const layout::Layout& layout) {
     if (decisions_.empty()) return;
     const auto last = std::prev(decisions_.end());
     const policy::Candidate current = find_current();
-    if (outlook_.predict_next_step(current, known_steps_.at(last->first)))
+    if (outlook_.can_execute_next_step(current, known_steps_.at(last->first)))
         last->second.outcome = name_outcome(current, last->first);
     else
         decisions_.erase(last);
@@ -112,15 +112,15 @@ std::optional<plan::Decision> LengthChooser::decide(plan::Observation observed,
     const plan::StepAhead& next = observed.ahead.front();
     std::optional<plan::Decision> decision;
     records::ElasticDecision record;
-    if (has_scale || !outlook_.predict_next_step(current, next)) {
+    if (has_scale || !outlook_.can_execute_next_step(current, next)) {
         decision = published_ ? decide_as_published(observed, current, scale, record)
                               : decide_ahead(observed, current, propose_for_slow_ranks, record);
     }
     policy::Candidate chosen = current;
     if (decision) chosen.layout = decision->layout;
-    if (const auto outlook = outlook_.predict_next_step(chosen, next)) {
+    if (outlook_.can_execute_next_step(chosen, next)) {
         record.outcome = name_outcome(chosen, step);
-        if (!are_seconds) predicted_seconds_[step] = outlook->seconds / scale;
+        if (!are_seconds) predicted_seconds_[step] = outlook_.predict_next_step(chosen, next)->seconds / scale;
         if (!device::time_is_simulated()) record.decision_seconds = device::now_seconds() - begin;
         decisions_[step] = record;
     }
@@ -140,7 +140,7 @@ std::optional<plan::Decision> LengthChooser::decide_ahead(const plan::Observatio
         verdict = policy::decide(observed, current, proposers, outlook_,
                                  {.horizon = horizon, .min_steps = min_compared_steps});
         if (!verdict) return std::nullopt;
-    } while (verdict->pays_off && !outlook_.predict_next_step(verdict->candidate, observed.ahead.front()));
+    } while (verdict->pays_off && !outlook_.can_execute_next_step(verdict->candidate, observed.ahead.front()));
     record.current_seconds = verdict->current_seconds;
     record.new_seconds = verdict->path_seconds;
     record.change_seconds = verdict->change_seconds;

@@ -39,6 +39,8 @@ public:
     double predict_seconds(std::size_t step);
     // Returns the whole prediction. Steps must not overlap.
     PredictedStep predict_step(std::size_t step);
+    // True if the step fits into memory.
+    bool can_execute(std::size_t step);
     // Same as predict_step(), but returns nothing if the step does not fit into memory.
     std::optional<PredictedStep> try_predict_step(std::size_t step);
     // Same as predict_seconds(), but returns nothing if the step does not fit into memory.

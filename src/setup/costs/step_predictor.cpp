@@ -109,6 +109,15 @@ PredictedStep StepPredictor::predict_step(std::size_t step) {
     return predicted;
 }
 
+bool StepPredictor::can_execute(std::size_t step) {
+    try {
+        state_->planner.plan_step(step);
+        return true;
+    } catch (const ConfigError&) {
+        return false;
+    }
+}
+
 std::optional<PredictedStep> StepPredictor::try_predict_step(std::size_t step) {
     try {
         return predict_step(step);
