@@ -53,6 +53,10 @@ std::vector<DeviceClock> parse_clocks(const JsonNode& node) {
     for (const JsonNode& item : node.items()) {
         clocks.push_back(parse_clock(item));
         const JsonNode speed = item.at("speed");
+        const JsonNode mhz = item.at("mhz");
+        if (clocks.back().busy_watts <= 0) item.at("watts").at("busy").refuse("above 0 (watts)");
+        if (clocks.size() > 1 && clocks.back().mhz >= clocks[clocks.size() - 2].mhz)
+            mhz.refuse("below the previous clock");
         if (clocks.size() == 1 && clocks.front().speed != 1)
             speed.refuse("1, because the first clock is the highest");
         if (clocks.size() == 1) continue;

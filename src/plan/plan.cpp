@@ -158,8 +158,11 @@ void check_updates_are_adjacent(const schedule::Phases& phases, const std::strin
     for (const std::vector<schedule::Program>* phase : {&phases.prologue, &phases.body}) {
         for (const schedule::Program& program : *phase) {
             const auto is_step = [](const schedule::Instruction& i) { return i.op == schedule::Op::step; };
+            const auto is_other = [](const schedule::Instruction& i) {
+                return i.op != schedule::Op::step && i.op != schedule::Op::set_clock;
+            };
             const auto first_step = std::find_if(program.begin(), program.end(), is_step);
-            const auto first_other = std::find_if_not(first_step, program.end(), is_step);
+            const auto first_other = std::find_if(first_step, program.end(), is_other);
             const auto later_step = std::find_if(first_other, program.end(), is_step);
             if (later_step == program.end()) continue;
             throw ConfigError(cat(place, " has ", to_string(*first_other), " between ", to_string(*first_step),

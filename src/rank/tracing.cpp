@@ -119,6 +119,7 @@ const char* choose_colour(const device::TraceEvent& event) {
         case schedule::Op::reduce:
         case schedule::Op::step:
         case schedule::Op::validate:
+        case schedule::Op::set_clock:
             return "generic_work";
     }
     throw BugError("an instruction of an unknown kind");
@@ -176,6 +177,7 @@ std::optional<StageMessage> find_stage_message(const device::TraceEvent& event,
         case schedule::Op::reduce:
         case schedule::Op::step:
         case schedule::Op::validate:
+        case schedule::Op::set_clock:
             return std::nullopt;
     }
     throw BugError("an instruction of an unknown kind");

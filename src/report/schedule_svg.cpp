@@ -67,6 +67,7 @@ InstructionStyle find_style(schedule::Op op) {
         case schedule::Op::receive_backward:
         case schedule::Op::reduce:
         case schedule::Op::validate:
+        case schedule::Op::set_clock:
             break;
     }
     return {"s", "other"};
@@ -149,6 +150,31 @@ const char* to_string(ExtraSpanKind kind) {
     return "";
 }
 
+// The lowest and the highest clock that the timelines show; both are 0 if no clock is set.
+struct ClockRange {
+    int low = 0;  // MHz
+    int high = 0;
+
+    // Returns the opacity of a pass, which is lower for lower clocks.
+    double find_opacity(int mhz) const {
+        constexpr double min_opacity = 0.4;
+        if (mhz == 0 || low == high) return 1;
+        return min_opacity + (1 - min_opacity) * (mhz - low) / static_cast<double>(high - low);
+    }
+};
+
+ClockRange find_clock_range(const std::vector<Timeline>& timelines) {
+    ClockRange range;
+    for (const Timeline& timeline : timelines) {
+        for_each_span(timeline.prediction, [&](const schedule::Span& span) {
+            if (span.mhz == 0) return;
+            range.low = range.low == 0 ? span.mhz : std::min(range.low, span.mhz);
+            range.high = std::max(range.high, span.mhz);
+        });
+    }
+    return range;
+}
+
 bool has_kind(const Timeline& timeline, ExtraSpanKind kind) {
     return std::ranges::any_of(timeline.extra_spans, [&](const std::vector<ExtraSpan>& row) {
         return std::ranges::any_of(row, [&](const ExtraSpan& span) { return span.kind == kind; });
@@ -158,10 +184,11 @@ bool has_kind(const Timeline& timeline, ExtraSpanKind kind) {
 // Draws the rows of one timeline. `top` is the y coordinate of the first row, in pixels.
 class TimelineRows {
 public:
-    TimelineRows(const Timeline& timeline, const TimeScale& scale, double top)
+    TimelineRows(const Timeline& timeline, const TimeScale& scale, const ClockRange& clocks, double top)
         : timeline_(timeline),
           prediction_(timeline.prediction),
           scale_(scale),
+          clocks_(clocks),
           top_(top),
           pitch_(row_pitch + (has_kind(timeline, ExtraSpanKind::state) ? line_pitch : 0) +
                  (has_kind(timeline, ExtraSpanKind::checkpoint) ? line_pitch : 0)),
@@ -220,11 +247,14 @@ private:
         const bool is_update = !is_compute(span.instruction.op);
         const double left = scale_.to_pixels(span.begin);
         const double width = std::max(scale_.to_pixels(span.end) - left, is_update ? min_update_width : 0);
+        const double opacity = clocks_.find_opacity(span.mhz);
         std::string svg = fmt::format(
-            "<rect class=\"cell {}\" x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"><title>{}: {} to "
-            "{}</title></rect>\n",
-            kind.colour, left, top, width, row_height, to_string(span.instruction),
-            format_significant(span.begin), format_significant(span.end));
+            "<rect class=\"cell {}\" x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"{}><title>{}: {} to "
+            "{}{}</title></rect>\n",
+            kind.colour, left, top, width, row_height,
+            opacity < 1 ? fmt::format(" fill-opacity=\"{:.2f}\"", opacity) : "", to_string(span.instruction),
+            format_significant(span.begin), format_significant(span.end),
+            span.mhz == 0 ? "" : fmt::format(", {} MHz", span.mhz));
         const std::string label = make_label(span.instruction);
         if (label.empty() || width < digit_width * static_cast<double>(label.size()) + 4) return svg;
         return svg + fmt::format(
@@ -236,6 +266,7 @@ private:
     const Timeline& timeline_;
     const schedule::Prediction& prediction_;
     const TimeScale& scale_;
+    const ClockRange& clocks_;
     double top_;
     double pitch_;      // from one row to the next
     bool names_stage_;  // true if labels name the stage
@@ -264,16 +295,16 @@ bool has_kind(const std::vector<Timeline>& timelines, schedule::Op op) {
     return is_present;
 }
 
-// Draws a legend of the kinds of spans that occur in the timelines.
-std::string draw_legend(const std::vector<Timeline>& timelines) {
+// Draws a legend of the kinds of spans that occur in the timelines, and of their clocks.
+std::string draw_legend(const std::vector<Timeline>& timelines, const ClockRange& clocks) {
     std::string svg;
     double left = row_name_width;
-    const auto add = [&](const char* colour, const char* name) {
+    const auto add = [&](const char* colour, const std::string& name) {
         svg += fmt::format(
             "<rect class=\"{}\" x=\"{}\" y=\"34\" width=\"12\" height=\"12\"/>"
             "<text x=\"{}\" y=\"44\">{}</text>\n",
             colour, left, left + 17, name);
-        left += 17 + digit_width * static_cast<double>(std::char_traits<char>::length(name)) + 16;
+        left += 17 + digit_width * static_cast<double>(name.size()) + 16;
     };
     for (const schedule::Op op : {schedule::Op::forward, schedule::Op::backward, schedule::Op::backward_input,
                                   schedule::Op::backward_weight, schedule::Op::step}) {
@@ -284,6 +315,9 @@ std::string draw_legend(const std::vector<Timeline>& timelines) {
         const auto occurs_in = [&](const Timeline& timeline) { return has_kind(timeline, kind); };
         if (std::ranges::any_of(timelines, occurs_in)) add(find_css_class(kind), to_string(kind));
     }
+    if (clocks.low < clocks.high)
+        svg += fmt::format("<text x=\"{}\" y=\"44\">paler: lower clock, {} to {} MHz</text>\n", left,
+                           clocks.low, clocks.high);
     return svg;
 }
 
@@ -306,12 +340,13 @@ std::string draw_schedule(const schedule::Prediction& prediction, const std::str
 
 std::string draw_timelines(const std::vector<Timeline>& timelines, const std::string& unit) {
     const TimeScale scale = make_time_scale(timelines);
+    const ClockRange clocks = find_clock_range(timelines);
     double bottom = head_height - gap_height;
     std::string names;
     std::string rows;
     for (const Timeline& timeline : timelines) {
         const double title_y = names.empty() ? 22 : bottom + gap_height - 10;
-        const TimelineRows drawing(timeline, scale, bottom + gap_height);
+        const TimelineRows drawing(timeline, scale, clocks, bottom + gap_height);
         rows += draw_title(timeline, title_y) + drawing.draw();
         names += (names.empty() ? "" : "; ") + to_string(timeline);
         bottom = drawing.bottom();
@@ -322,7 +357,7 @@ std::string draw_timelines(const std::vector<Timeline>& timelines, const std::st
         "{1:.0f}\" role=\"img\" aria-label=\"{2}\">\n",
         scale.right_edge() + margin, bottom + foot_height, escape_html(names));
     svg += style + std::string("<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
-    return svg + draw_legend(timelines) + rows + draw_axis(scale, bottom, unit) + "</svg>\n";
+    return svg + draw_legend(timelines, clocks) + rows + draw_axis(scale, bottom, unit) + "</svg>\n";
 }
 
 }  // namespace trireme::report

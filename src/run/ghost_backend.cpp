@@ -8,6 +8,7 @@
 #include "trireme/comm/valueless_group.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/rank/tracing.hpp"
+#include "trireme/setup/clocks.hpp"
 #include "trireme/setup/ghosts.hpp"
 #include "trireme/setup/memory_prediction.hpp"
 #include "trireme/setup/model_work.hpp"
@@ -281,6 +282,7 @@ private:
 std::shared_ptr<GhostWorld> make_world(const config::RunConfig& config, const comm::Session& session) {
     setup::Setup setup = setup::set_up(config, session.size());
     rank::check_traced_steps(config.run.trace, setup.job.steps);
+    setup::refuse_clocks(setup.current.plan);
     adapt::check_straggler(config, setup.current.plan);
     adapt::check_followed_lengths(setup, session.nodes());
     setup.job.slow_run = make_slow_run(setup.job, session.size());

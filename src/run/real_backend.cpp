@@ -14,6 +14,7 @@
 #include "trireme/device/clock.hpp"
 #include "trireme/rank/rank_gpu.hpp"
 #include "trireme/rank/tracing.hpp"
+#include "trireme/setup/clocks.hpp"
 #include "trireme/setup/memory_prediction.hpp"
 #include "trireme/setup/node_share.hpp"
 #include "trireme/setup/peak_rate.hpp"
@@ -343,6 +344,7 @@ std::unique_ptr<Backend> make_real_backend(const config::RunConfig& config, cons
         setup = set_up_from_checkpoint(config, session.size());
         rank::check_traced_steps(config.run.trace, setup->job.steps);
         setup->job.slow_run = make_slow_run(setup->job, session.size());
+        setup::refuse_clocks(setup->current.plan);
         adapt::check_straggler(config, setup->current.plan);
         adapt::check_followed_lengths(*setup, session.nodes());
         recorded = adapt::choose_first_plan(*setup, session.nodes(), session.rank());

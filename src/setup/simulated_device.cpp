@@ -90,6 +90,7 @@ SimulatedDevices read_cluster_devices(const config::RunConfig& config, int ranks
                                  .rates = make_rates(group.device, config),
                                  .memory = group.device.memory,
                                  .ranks = group_ranks,
+                                 .clocks = group.device.clocks,
                                  .host = group.host});
         remaining_ranks -= group_ranks;
     }

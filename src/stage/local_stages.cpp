@@ -194,6 +194,7 @@ void LocalStages::run(const schedule::Instruction& instruction) {
         case schedule::Op::send_backward:
         case schedule::Op::receive_backward:
         case schedule::Op::validate:
+        case schedule::Op::set_clock:
             throw BugError(
                 cat("a stage worker was given ", to_string(instruction), ", which the engine must execute"));
     }
@@ -213,7 +214,7 @@ void LocalStages::compute(const schedule::Instruction& instruction) {
 
 // Returns the output of the previous stage, computed or received by this rank; absent in the first stage.
 device::ConstTensor LocalStages::find_input(const schedule::Instruction& instruction) {
-    const auto [op, stage, microbatch, age] = instruction;
+    const auto [op, stage, microbatch, age, mhz] = instruction;
     if (find_stage(stage).is_first()) return {};
     if (is_executed_here(stage - 1, microbatch)) return in_flight_.at({stage - 1, microbatch}).output;
     return in_flight_.at({stage, microbatch}).input;
@@ -235,7 +236,7 @@ void LocalStages::forward(const schedule::Instruction& instruction) {
 
 // Ends a forward pass of an evaluation: records its results and releases buffers that no later pass reads.
 void LocalStages::finish_evaluation_pass(const schedule::Instruction& forward, InFlightMicrobatch& in_flight) {
-    const auto [op, stage, microbatch, age] = forward;
+    const auto [op, stage, microbatch, age, mhz] = forward;
     buffers_.give_back(in_flight.input);
     if (stage > 0 && is_executed_here(stage - 1, microbatch)) {
         buffers_.give_back(in_flight_.at({stage - 1, microbatch}).stash);
@@ -246,7 +247,7 @@ void LocalStages::finish_evaluation_pass(const schedule::Instruction& forward, I
 }
 
 device::ConstTensor LocalStages::find_grad_output(const schedule::Instruction& instruction) {
-    const auto [op, stage, microbatch, age] = instruction;
+    const auto [op, stage, microbatch, age, mhz] = instruction;
     if (find_stage(stage).is_last()) return {};
     if (is_executed_here(stage + 1, microbatch)) return in_flight_.at({stage + 1, microbatch}).grad_input;
     return in_flight_.at({stage, microbatch}).grad_output;
@@ -283,7 +284,7 @@ ActivationStash& LocalStages::prepare_stash_for_backward(const schedule::Instruc
 }
 
 void LocalStages::backward(const schedule::Instruction& backward) {
-    const auto [op, stage_index, microbatch, age] = backward;
+    const auto [op, stage_index, microbatch, age, mhz] = backward;
     const Stage& stage = find_stage(stage_index);
     const model::Pass pass = make_pass(microbatch);
     ActivationStash& stash = prepare_stash_for_backward(backward);
@@ -313,7 +314,7 @@ void LocalStages::record_outcome(int microbatch, const Stage& last, const Activa
 }
 
 void LocalStages::finish_backward(const schedule::Instruction& backward) {
-    const auto [op, stage, microbatch, age] = backward;
+    const auto [op, stage, microbatch, age, mhz] = backward;
     InFlightMicrobatch& in_flight = in_flight_.at({stage, microbatch});
     buffers_.give_back(in_flight.input);
     buffers_.give_back(in_flight.grad_output);

@@ -177,6 +177,13 @@ TEST_F(Plan, RejectsSchedulesThatCannotRun) {
     expect_refusal("plan --pipe 2 --microbatches 2 --schedule stuck.csv",
                    {"stuck.csv cannot be run", "stuck at"});
     expect_refusal("plan --pipe 2 --schedule few.csv", {"few.csv holds 1 program", "2 teams"});
+    write("clocks.csv", "CLOCK900,0F0,0B0\n");
+    make_corpus();
+    expect_refusal("plan --schedule clocks.csv",
+                   {"clocks.csv sets clocks", "rank 0 are not known", "(device.clocks) with --cluster"});
+    expect_refusal("plan --energy uniform", {"--energy uniform sets clocks", "with --cluster"});
+    expect_refusal("train --corpus corpus.h5 --steps 2 --batch 1 --schedule clocks.csv",
+                   {"clocks.csv sets clocks, which only `trireme plan` can predict so far"});
     expect_refusal("plan --schedule odd.csv", {"line 1 of odd.csv, cell 2", "0X0"});
     expect_refusal("plan --schedule none.csv", {"--schedule none.csv", "cannot be read"});
 }

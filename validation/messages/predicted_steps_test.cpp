@@ -253,7 +253,8 @@ protected:
         ASSERT_EQ(outcome.code, 0) << outcome.err;
     }
 
-    // Compares the seconds of each step in the plan with those of a simulated run with the same options.
+    // Compares the seconds of each step in the plan, and the joules of the first one if the devices have watts,
+    // with those of a simulated run with the same options.
     void expect_agreement(const std::string& cluster, int ranks, const std::string& options, double tolerance) {
         SCOPED_TRACE(options);
         const std::string all =
@@ -271,6 +272,10 @@ protected:
             EXPECT_NEAR(plan.at("steps").at(step).at("seconds").get<double>(), simulated, tolerance * simulated)
                 << "step " << step + 1;
         }
+        if (!plan.at("prediction").contains("energy_j") || options.find("zb") != std::string::npos) return;
+        const double simulated_joules = steps(folder).at(0).at("energy_j");
+        EXPECT_NEAR(plan.at("prediction").at("energy_j").get<double>(), simulated_joules,
+                    tolerance * simulated_joules);
     }
 
     int runs_ = 0;

@@ -84,6 +84,10 @@ enum class ElasticRule : std::uint8_t { ahead, published };
 //   predicted   the links of the cluster or the profile
 enum class ChangeTimes : std::uint8_t { measured, predicted };
 
+// Clocks of the devices: `baseline` sets none; with `uniform`, each rank has the clock at which it needs the
+// least energy for a step.
+enum class Energy : std::uint8_t { baseline, uniform };
+
 struct PolicyConfig {
     Elastic elastic = Elastic::off;
     ElasticRule elastic_rule = ElasticRule::ahead;
@@ -102,6 +106,7 @@ struct PolicyConfig {
     std::size_t look_every = 10;  // steps between two decisions of the policy
     // Number of steps within which a change of plan must save more time than it costs; 0: all remaining steps.
     std::size_t horizon = 0;
+    Energy energy = Energy::baseline;
 };
 
 // True if the policy may make helper ranks compute a fraction of another rank's matmuls.

@@ -44,6 +44,8 @@
 //   team that the shape names as executor does the work. In training, the program of a team has one REDUCE and
 //   one STEP per step and held stage, and one VALIDATE if updates are speculative. Every send has a receive,
 //   and every receive has a send.
+// - CLOCK waits for nothing, and may stand anywhere. If a program sets clocks, a CLOCK stands before its first
+//   pass, and before its first pass after a STEP or VALIDATE.
 // - No team has more micro-batches in flight than PipelineShape::max_activations permits.
 //
 // An instruction that can be executed stays executable, whatever the other teams execute. So it suffices to

@@ -3,11 +3,13 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "trireme/config/config.hpp"
 #include "trireme/layout/links.hpp"
+#include "trireme/plan/cluster.hpp"
 #include "trireme/plan/rank_profiles.hpp"
 #include "trireme/plan/stage_work.hpp"
 
@@ -17,7 +19,7 @@ struct Job;
 
 // The devices of all ranks and the links between them.
 struct Machine {
-    std::vector<plan::KernelSeconds> kernel_seconds;  // per kind of device
+    std::vector<plan::KernelSeconds> kernel_seconds;  // per kind of device, at its highest clock
     // The profiles that have the measured seconds of each layer, one per kind of device. Null if the costs of
     // layers come from their kernels alone.
     std::shared_ptr<const plan::RankProfiles> profiles = {};
@@ -28,7 +30,17 @@ struct Machine {
     // Per rank: the factor by which all of its kernels take longer than those of its kind of device. If empty,
     // all factors are 1.
     std::vector<double> slowness = {};
+    // Per kind of device: its clocks, highest first; an empty list if they are not known.
+    std::vector<std::vector<plan::DeviceClock>> clocks = {};
+    // The same as kernel_seconds, at the clocks below the highest one: [kind][clock - 1].
+    std::vector<std::vector<plan::KernelSeconds>> lower_clock_seconds = {};
     std::string description = {};  // for example "predicted for 4 x A100 of a100-1x4"
+
+    // `clock` is an index into the clocks of the kind of device; beyond them, the lowest one counts.
+    const plan::KernelSeconds& find_kernel_seconds(std::size_t kind, std::size_t clock) const;
+    // Returns the watts of a busy device beyond those of an idle one; 0 if they are not known.
+    double find_busy_watts(std::size_t kind, std::size_t clock) const;
+    std::span<const plan::DeviceClock> find_clocks(int rank) const;
 };
 
 // Returns the machine of --cluster, which must be set. Kernel times come from --profile if the profile of the

@@ -16,9 +16,10 @@ namespace trireme::setup {
 struct SimulatedDevice {
     std::string name;  // for example "A100-SXM4-80GB"
     device::DeviceRates rates = {};
-    std::size_t memory = 0;                 // bytes
-    int ranks = 0;                          // number of ranks
-    std::optional<layout::Link> host = {};  // see plan::NodeGroup
+    std::size_t memory = 0;                      // bytes
+    int ranks = 0;                               // number of ranks
+    std::vector<plan::DeviceClock> clocks = {};  // see plan::ClusterDevice
+    std::optional<layout::Link> host = {};       // see plan::NodeGroup
 };
 
 struct SimulatedDevices {

@@ -16,9 +16,9 @@ namespace trireme::setup {
 // Returns the counts (samples, rows and others) of a micro-batch of shape `shape`.
 plan::MicrobatchShape count_shape(const stage::BatchShape& shape);
 
-// Returns `predict_seconds` as a function with the signature that plan::StageWork calls. The function assumes
-// the highest clock.
-plan::KernelSeconds adapt_kernel_seconds(device::KernelTimePredictor predict_seconds);
+// Returns `predict_seconds` as a function with the signature that plan::StageWork calls. `speed` is the speed
+// of the clock as a fraction of the speed of the highest clock.
+plan::KernelSeconds adapt_kernel_seconds(device::KernelTimePredictor predict_seconds, double speed = 1);
 
 // Returns the work of a stage. The costs of all kernels are linear in the counts of a shape, until the counts
 // reach a limit. The limits are the rows of each embedding table and the rows of a tile of logits.

@@ -48,15 +48,20 @@ public:
     // of the slowest rank. `levels` is that of stage::StepWork.
     schedule::StepCosts predict(const std::vector<plan::MicrobatchShape>& microbatches,
                                 const std::vector<plan::MicrobatchLevels>& levels = {});
-    // Returns the same costs as a table, indexed by [stage][micro-batch].
+    // Returns the same costs, with those at the lower clocks of the devices if list_team_clocks() returns any.
+    schedule::StepCosts predict_at_all_clocks(const std::vector<plan::MicrobatchShape>& microbatches,
+                                              const std::vector<plan::MicrobatchLevels>& levels = {});
+    // Returns the costs at one clock as a table, indexed by [stage][micro-batch]. `clock` is an index into the
+    // clocks of the device that executes the micro-batch; a device with fewer clocks has the lowest one.
     std::vector<std::vector<schedule::StageCost>> predict_costs(
         const std::vector<plan::MicrobatchShape>& microbatches,
-        const std::vector<plan::MicrobatchLevels>& levels = {});
+        const std::vector<plan::MicrobatchLevels>& levels = {}, std::size_t clock = 0);
 
     // Returns the time that the passes of a micro-batch take longer if one block of the stage has the
     // recomputation `level` instead of that of the plan. `shape` is the shape of the micro-batch.
     schedule::StageCost predict_extra(std::size_t stage, std::size_t microbatch, std::size_t block,
-                                      plan::Recompute level, const plan::MicrobatchShape& shape);
+                                      plan::Recompute level, const plan::MicrobatchShape& shape,
+                                      std::size_t clock = 0);
 
 private:
     // The properties of a replica that determine the time of its passes.
@@ -98,9 +103,9 @@ private:
     std::size_t find_replica_kind(std::size_t stage, std::size_t microbatch) const;
     ReplicaWork& find_block_work(std::size_t stage, std::size_t kind, std::size_t block, plan::Recompute level);
     schedule::StageCost predict_passes(const ReplicaWork& replica, bool splits_backward,
-                                       const plan::MicrobatchShape& shape) const;
+                                       const plan::MicrobatchShape& shape, std::size_t clock) const;
     schedule::StageCost predict_cost(std::size_t stage, const ReplicaWork& replica,
-                                     const plan::MicrobatchShape& shape) const;
+                                     const plan::MicrobatchShape& shape, std::size_t clock) const;
     std::size_t count_leaving_messages(std::size_t stage) const;
     double predict_send_seconds(std::size_t stage, std::size_t microbatch, std::size_t rows) const;
     int find_executing_rank(std::size_t stage, std::size_t microbatch) const;

@@ -36,6 +36,13 @@ struct MemoryFit {
     std::string description;
 };
 
+// The energy of a step, in joules, over all ranks.
+struct EnergyForecast {
+    double joules = 0;
+    // For the same passes in the same time if no rank ever waited: see schedule::find_min_joules().
+    double min_joules = 0;
+};
+
 // A training step of a run on a corpus.
 struct StepForecast {
     std::vector<plan::MicrobatchShape> microbatches;
@@ -56,6 +63,7 @@ struct Forecast {
     std::string cost_source;  // for example "measured with ..."; empty if the options state the costs
     std::vector<schedule::StageCost> counted_costs;  // per stage: GFLOP of the largest training micro-batch
     schedule::StepTime step;                         // the first training step
+    std::optional<EnergyForecast> energy = {};       // of this step; empty if the watts are not known
     std::vector<StepForecast> steps;                 // empty unless a corpus and a cluster are given
     bool is_elastic = false;                         // --elastic length
     // The changes of plan before or between these steps, if the layout follows the lengths of samples.

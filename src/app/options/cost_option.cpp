@@ -23,10 +23,14 @@ constexpr Range costs_range{.low = 0, .high = 1e12};
 // Parses a text such as "F=1" and sets the field of `cost` that the letter or word before the '=' names.
 void parse_cost(const Setting& setting, const std::string& cost_text, schedule::StageCost& cost) {
     const std::size_t equals_sign = cost_text.find('=');
+    const std::string value = equals_sign == std::string::npos ? "" : cost_text.substr(equals_sign + 1);
+    if (cost_text.substr(0, equals_sign) == "clocked") {
+        cost.clocked = parse_number({setting.name + " clocked", value, setting.source}, {.low = 0, .high = 1});
+        return;
+    }
     for (const auto& [name, field] : cost_names) {
         if (equals_sign == std::string::npos || cost_text.substr(0, equals_sign) != name) continue;
-        cost.*field = parse_number(
-            {cat(setting.name, ' ', name), cost_text.substr(equals_sign + 1), setting.source}, costs_range);
+        cost.*field = parse_number({cat(setting.name, ' ', name), value, setting.source}, costs_range);
         return;
     }
     refuse(setting, "costs such as F=1,I=1,W=1,send=0,reduce=0,step=0, with ; between stages");
@@ -50,6 +54,7 @@ std::string format_costs(const std::vector<schedule::StageCost>& costs) {
             text += cat(separator, name, '=', format_number(cost.*field));
             separator = ",";
         }
+        if (cost.clocked != 1) text += ",clocked=" + format_number(cost.clocked);
     }
     return text;
 }
@@ -61,8 +66,10 @@ Option make_cost_option(std::vector<schedule::StageCost>& costs) {
         .description =
             {"cost", "COSTS",
              "relative costs in place of --profile: forward pass (F), input gradients (I), weight gradients "
-             "(W), a message (send), gradient all-reduce (reduce), optimizer step (step); separate stages by "
-             "';'. If neither is set: F=1,I=1,W=1,send=0,reduce=0,step=0, or counted FLOPs with --compare"},
+             "(W), a message (send), gradient all-reduce (reduce), optimizer step (step); fraction of the "
+             "passes "
+             "that follows the clock (clocked); separate stages by ';'. If neither is set: "
+             "F=1,I=1,W=1,send=0,reduce=0,step=0, or counted FLOPs with --compare"},
         .set = [&costs](const Setting& setting) { costs = parse_costs(setting); },
         .get = [&costs] { return format_costs(costs); }};
 }

@@ -13,31 +13,6 @@ auto& find_stage_collectives(auto& stages, int stage) {
     return *std::ranges::find_if(stages, [&](const auto& each) { return each.stage == stage; });
 }
 
-// Returns the time for which the instruction keeps its team busy. This time is 0 for sends, receives,
-// reductions and validations, although a team may have to wait at them.
-double compute_time(Op op, const StageCost& cost) {
-    switch (op) {
-        case Op::forward:
-            return cost.forward;
-        case Op::backward:
-            return cost.backward_input + cost.backward_weight;
-        case Op::backward_input:
-            return cost.backward_input;
-        case Op::backward_weight:
-            return cost.backward_weight;
-        case Op::step:
-            return cost.step;
-        case Op::send_forward:
-        case Op::receive_forward:
-        case Op::send_backward:
-        case Op::receive_backward:
-        case Op::reduce:
-        case Op::validate:
-            break;
-    }
-    return 0;
-}
-
 }  // namespace
 
 AbstractMachine::AbstractMachine(const std::vector<Program>& programs, const PipelineShape& shape,
@@ -148,7 +123,7 @@ AbstractMachine::Obstacle AbstractMachine::find_collective_obstacle(const Team& 
 // Returns the reductions that a STEP or VALIDATE needs. No other instruction waits for gradients.
 std::vector<const AbstractMachine::Reduction*> AbstractMachine::list_needed_reductions(
     const Team& team, const Instruction& collective) const {
-    const auto [op, stage, microbatch, age] = collective;
+    const auto [op, stage, microbatch, age, mhz] = collective;
     if (op != Op::step && op != Op::validate) return {};
     const StageCollectives& collectives = find_stage_collectives(team.stages, stage);
     if (op == Op::validate) return {&global_reductions_[collectives.validations]};
@@ -162,7 +137,9 @@ std::vector<const AbstractMachine::Reduction*> AbstractMachine::list_needed_redu
 
 void AbstractMachine::execute(int team, const Instruction& instruction, const SpanSink& report_span) {
     Team& state = teams_[static_cast<std::size_t>(team)];
-    if (instruction.op == Op::reduce) {
+    if (instruction.op == Op::set_clock) {
+        set_clock(team, instruction.mhz);
+    } else if (instruction.op == Op::reduce) {
         reduce(team, instruction.stage);
     } else if (instruction.op == Op::validate) {
         validate(state, instruction);
@@ -173,16 +150,32 @@ void AbstractMachine::execute(int team, const Instruction& instruction, const Sp
     }
 }
 
+// Programs are also checked with costs of a single clock; their CLOCKs then have no effect.
+void AbstractMachine::set_clock(int team, int mhz) {
+    Team& state = teams_[static_cast<std::size_t>(team)];
+    state.mhz = mhz;
+    if (costs_.clocks().empty()) return;
+    state.joules = compute_joules(team, state.time);
+    state.clock_begin = state.time;
+    state.clock_index = costs_.clocks()[static_cast<std::size_t>(team)].find_index(mhz);
+}
+
+double AbstractMachine::compute_joules(int team, double end) const {
+    const Team& state = team_state(team);
+    const TeamClocks& clocks = costs_.clocks()[static_cast<std::size_t>(team)];
+    return state.joules + clocks.idle_watts[state.clock_index] * (end - state.clock_begin);
+}
+
 void AbstractMachine::validate(Team& team, const Instruction& instruction) {
     for (const Reduction* reduction : list_needed_reductions(team, instruction))
-        team.clock = std::max(team.clock, reduction->end_time);
-    team.step_ends[find_stage_collectives(team.stages, instruction.stage).validations++] = team.clock;
+        team.time = std::max(team.time, reduction->end_time);
+    team.step_ends[find_stage_collectives(team.stages, instruction.stage).validations++] = team.time;
 }
 
 // Executes a compute instruction or a STEP.
 void AbstractMachine::compute(int team, const Instruction& instruction, const SpanSink& report_span) {
     Team& state = teams_[static_cast<std::size_t>(team)];
-    double begin = state.clock;
+    double begin = state.time;
     for (const Reduction* reduction : list_needed_reductions(state, instruction))
         begin = std::max(begin, reduction->end_time);
     if (instruction.op == Op::step) ++find_stage_collectives(state.stages, instruction.stage).updates;
@@ -196,20 +189,22 @@ void AbstractMachine::compute(int team, const Instruction& instruction, const Sp
         if (channel.outputs >= slots_) begin = std::max(begin, channel.arrival_times[channel.outputs - slots_]);
         ++channel.outputs;
     }
-    state.clock = begin + find_cost(team, instruction);
+    const StageCost& cost = find_cost(team, instruction);
+    state.time = begin + cost.find_time(instruction.op);
+    state.joules += cost.find_joules(instruction.op);
     if (instruction.op == Op::step)
-        state.step_ends[find_stage_collectives(state.stages, instruction.stage).updates - 1] = state.clock;
-    report_span(team, {instruction, begin, state.clock});
+        state.step_ends[find_stage_collectives(state.stages, instruction.stage).updates - 1] = state.time;
+    report_span(team, {instruction, begin, state.time, state.mhz});
 }
 
 void AbstractMachine::send_or_receive(Team& team, const Instruction& instruction) {
     if (is_send(instruction.op)) {
         const MessageIndex message = messages_.find_sent_message(instruction).value();
-        channels_[message.channel].send_times.push_back(team.clock);
+        channels_[message.channel].send_times.push_back(team.time);
         record_arrival(message, instruction);
     } else {
         const MessageIndex message = messages_.find_read_message(instruction).value();
-        channels_[message.channel].post_times.push_back(team.clock);
+        channels_[message.channel].post_times.push_back(team.time);
         ++channels_[message.channel].posted_receives;
         record_arrival(message, find_send(instruction));
     }
@@ -232,7 +227,7 @@ void AbstractMachine::record_arrival(const MessageIndex& message, const Instruct
 void AbstractMachine::reduce(int team, int stage) {
     Team& state = teams_[static_cast<std::size_t>(team)];
     const std::size_t step = find_stage_collectives(state.stages, stage).reduces++;
-    const double end_time = state.clock + find_step_cost(team, stage, step).reduce;
+    const double end_time = state.time + find_step_cost(team, stage, step).reduce;
     for (Reduction* reduction : {&find_reduction(stage, step), &global_reductions_[step]}) {
         reduction->end_time = std::max(reduction->end_time, end_time);
         if (--reduction->pending_reduces == 0) make_all_runnable();
@@ -271,14 +266,16 @@ const StageCost& AbstractMachine::find_step_cost(int team, int stage, std::size_
     const std::vector<int>& executors = shape_.executor[static_cast<std::size_t>(stage)];
     const auto after_last = std::find(executors.rbegin(), executors.rend(), team).base();
     const auto count = static_cast<int>(after_last - executors.begin());
-    return costs_.find(stage, static_cast<int>(step) * shape_.microbatches + std::max(0, count - 1));
+    return costs_.find(stage, static_cast<int>(step) * shape_.microbatches + std::max(0, count - 1),
+                       team_state(team).clock_index);
 }
 
-double AbstractMachine::find_cost(int team, const Instruction& instruction) const {
-    const auto& [op, stage, microbatch, age] = instruction;
-    if (op != Op::step) return compute_time(op, costs_.find(stage, microbatch));
-    const std::size_t step = find_stage_collectives(team_state(team).stages, stage).updates - 1;
-    return compute_time(op, find_step_cost(team, stage, step));
+const StageCost& AbstractMachine::find_cost(int team, const Instruction& instruction) const {
+    const auto& [op, stage, microbatch, age, mhz] = instruction;
+    const Team& state = team_state(team);
+    if (op != Op::step) return costs_.find(stage, microbatch, state.clock_index);
+    const std::size_t step = find_stage_collectives(state.stages, stage).updates - 1;
+    return find_step_cost(team, stage, step);
 }
 
 std::string AbstractMachine::describe_obstacle(int team) const {

@@ -33,9 +33,11 @@ public:
 
     std::size_t position(int team) const { return team_state(team).position; }  // of the next instruction
     bool is_finished(int team) const;
-    double clock(int team) const { return team_state(team).clock; }
+    double time(int team) const { return team_state(team).time; }
     // Per step: the time at which the team has done its STEPs and VALIDATEs; empty for forward-only programs.
     const std::vector<double>& step_ends(int team) const { return team_state(team).step_ends; }
+    // Returns the joules of the team from the begin to `end`, which must not be before the time of the team.
+    double compute_joules(int team, double end) const;
     // Returns what an unfinished team waits for, for example "waits for 1SEND_B0 of team 1".
     std::string describe_obstacle(int team) const;
 
@@ -49,10 +51,14 @@ private:
     };
     struct Team {
         std::size_t position = 0;
-        double clock = 0;
+        double time = 0;
         std::vector<StageCollectives> stages = {};
         std::size_t reached_steps = 0;  // steps of which a STEP is reached; used if updates are not independent
         std::vector<double> step_ends = {};  // see step_ends()
+        int mhz = 0;                         // see Span
+        std::size_t clock_index = 0;         // see TeamClocks
+        double clock_begin = 0;              // time from which this clock is in force
+        double joules = 0;                   // of passes and STEPs, and of idle devices until clock_begin
     };
     // The gradient reductions for which an update or a validation of a step waits.
     struct Reduction {
@@ -78,6 +84,7 @@ private:
     void send_or_receive(Team& team, const Instruction& instruction);
     void record_arrival(const MessageIndex& message, const Instruction& send);
     void reduce(int team, int stage);
+    void set_clock(int team, int mhz);
     void validate(Team& team, const Instruction& instruction);
     void reach_step(Team& team, int stage);
     void make_all_runnable();
@@ -87,7 +94,7 @@ private:
     const Reduction& find_reduction(int stage, std::size_t step) const;
     Reduction& find_reduction(int stage, std::size_t step);
     const StageCost& find_step_cost(int team, int stage, std::size_t step) const;
-    double find_cost(int team, const Instruction& instruction) const;
+    const StageCost& find_cost(int team, const Instruction& instruction) const;
 
     const std::vector<Program>& programs_;
     const PipelineShape& shape_;

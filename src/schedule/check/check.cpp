@@ -78,6 +78,29 @@ OptionalFault find_broken_instruction(const std::vector<Program>& programs, cons
     return std::nullopt;
 }
 
+// Finds a pass whose clock depends on what was executed before its step, if the program sets clocks at all.
+// Passes after a VALIDATE and passes after a STEP also need a CLOCK of their own: an evaluation may precede the
+// former, and the latter may be repeated.
+OptionalFault find_unset_clock(const std::vector<Program>& programs) {
+    for (int team = 0; team < static_cast<int>(programs.size()); ++team) {
+        const Program& program = programs[static_cast<std::size_t>(team)];
+        if (std::ranges::find(program, Op::set_clock, &Instruction::op) == program.end()) continue;
+        bool is_set = false;
+        for (std::size_t position = 0; position < program.size(); ++position) {
+            const Op op = program[position].op;
+            if (op == Op::step || op == Op::validate) is_set = false;
+            if (op == Op::set_clock) is_set = true;
+            if (!is_compute(op) || is_set) continue;
+            return Fault{
+                team, position,
+                cat(describe_position(programs, team, position),
+                    ", needs a CLOCK before it, because its program sets clocks; put a CLOCK before the "
+                    "first pass, and before the first pass after a STEP or VALIDATE")};
+        }
+    }
+    return std::nullopt;
+}
+
 // Describes the position of each team whose program cannot continue.
 OptionalFault find_deadlock(const std::vector<Program>& programs, const AbstractMachine& machine) {
     OptionalFault deadlock;
@@ -124,6 +147,7 @@ Proof make_proof(const PipelineShape& shape, const WorkRecord& done) {
 Verdict find_verdict(const std::vector<Program>& programs, const PipelineShape& shape) {
     WorkRecord done(shape);
     OptionalFault fault = find_broken_instruction(programs, shape, done);
+    if (!fault) fault = find_unset_clock(programs);
     if (!fault) fault = find_missing_work(programs, shape, done);
     if (!fault) fault = find_conflict(programs, shape);
     if (fault) return {std::move(fault), {}};

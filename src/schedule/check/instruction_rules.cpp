@@ -26,7 +26,7 @@ std::string format_updates(int updates) { return format_count(static_cast<std::u
 bool is_training_op(Op op) { return op != Op::forward && op != Op::send_forward && op != Op::receive_forward; }
 
 RuleViolation find_unknown_number(const InstructionContext& context) {
-    const auto [op, stage, microbatch, age] = context.instruction();
+    const auto [op, stage, microbatch, age, mhz] = context.instruction();
     if (stage < 0 || stage >= context.shape.stages()) {
         return cat(describe_position(context), ", names stage ", stage, ", but the last stage is ",
                    context.shape.stages() - 1);
@@ -46,13 +46,21 @@ RuleViolation find_unknown_number(const InstructionContext& context) {
     return std::nullopt;
 }
 
+RuleViolation find_wrong_clock(const InstructionContext& context) {
+    const int mhz = context.instruction().mhz;
+    if (mhz > 0 && context.instruction() == Instruction{.op = Op::set_clock, .mhz = mhz}) return std::nullopt;
+    return cat(describe_position(context), ", sets a clock of ", mhz,
+               " MHz for all stages and micro-batches; a clock must be above 0 MHz, and has no stage and no "
+               "micro-batch");
+}
+
 RuleViolation find_training_in_forward_only(const InstructionContext& context) {
     if (context.shape.is_training || !is_training_op(context.instruction().op)) return std::nullopt;
     return cat(describe_position(context), ", belongs to training, but these programs are forward-only");
 }
 
 RuleViolation find_wrong_team(const InstructionContext& context) {
-    const auto [op, stage, microbatch, age] = context.instruction();
+    const auto [op, stage, microbatch, age, mhz] = context.instruction();
     if (!has_microbatch(op)) {
         if (context.earlier_work.is_holder(context.team, stage)) return std::nullopt;
         return cat(describe_position(context), ", is for teams that hold stage ", stage, ", but team ",
@@ -65,7 +73,7 @@ RuleViolation find_wrong_team(const InstructionContext& context) {
 }
 
 RuleViolation find_message_without_peer(const InstructionContext& context) {
-    const auto [op, stage, microbatch, age] = context.instruction();
+    const auto [op, stage, microbatch, age, mhz] = context.instruction();
     if (is_compute(op) || !has_microbatch(op)) return std::nullopt;
     const bool is_peer_next_stage = op == Op::send_forward || op == Op::receive_backward;
     if (stage == (is_peer_next_stage ? context.shape.stages() - 1 : 0)) {
@@ -97,7 +105,7 @@ int count_done(const InstructionContext& context, Op op, int stage) {
 
 RuleViolation find_repetition(const InstructionContext& context) {
     const Instruction& instruction = context.instruction();
-    const auto& [op, stage, microbatch, age] = instruction;
+    const auto& [op, stage, microbatch, age, mhz] = instruction;
     const bool is_new = has_microbatch(op) ? !context.earlier_work.has_done_any_part(instruction)
                                            : count_done(context, op, stage) < context.shape.steps;
     if (is_new) return std::nullopt;
@@ -113,7 +121,7 @@ bool is_equal_except_age(const Instruction& one, const Instruction& other) {
 }
 
 Alternatives find_forward_inputs(const InstructionContext& context) {
-    const auto [op, stage, microbatch, age] = context.instruction();
+    const auto [op, stage, microbatch, age, mhz] = context.instruction();
     if (stage == 0) return {};
     if (context.shape.find_executor(stage - 1, microbatch) == context.team)
         return {{Op::forward, stage - 1, microbatch}};
@@ -123,7 +131,7 @@ Alternatives find_forward_inputs(const InstructionContext& context) {
 // Returns the forward of the same stage and micro-batch if the team has not done it. Otherwise returns the
 // instructions of which one must provide the gradient; empty for the last stage.
 Alternatives find_backward_inputs(const InstructionContext& context) {
-    const auto [op, stage, microbatch, age] = context.instruction();
+    const auto [op, stage, microbatch, age, mhz] = context.instruction();
     const Instruction forward = {Op::forward, stage, microbatch};
     if (!context.earlier_work.has_done_any_part(forward)) return {forward};
     if (stage == context.shape.stages() - 1) return {};
@@ -153,7 +161,7 @@ Alternatives find_reduce_inputs(const InstructionContext& context) {
 // Returns the alternatives of which one must precede the instruction. Empty if one of the alternatives precedes
 // it, or if the instruction needs no earlier one.
 Alternatives find_missing_alternatives(const InstructionContext& context) {
-    const auto [op, stage, microbatch, age] = context.instruction();
+    const auto [op, stage, microbatch, age, mhz] = context.instruction();
     Alternatives needed;
     switch (op) {
         case Op::forward:
@@ -174,7 +182,8 @@ Alternatives find_missing_alternatives(const InstructionContext& context) {
             break;
         case Op::receive_forward:
         case Op::receive_backward:
-            return {};  // a receive needs no earlier instruction of its team
+        case Op::set_clock:
+            return {};  // a receive and a CLOCK need no earlier instruction of their team
         case Op::reduce:
             return find_reduce_inputs(context);
         case Op::step:
@@ -215,7 +224,7 @@ RuleViolation find_missing_input(const InstructionContext& context) {
 // reads the output of the earlier stage. The backward (or weight half) of the earlier stage releases this
 // output, so it must come after the backward (or weight half) of the later stage.
 RuleViolation find_early_release(const InstructionContext& context) {
-    const auto [op, stage, microbatch, age] = context.instruction();
+    const auto [op, stage, microbatch, age, mhz] = context.instruction();
     const bool releases_activations = op == Op::backward || op == Op::backward_weight;
     if (!releases_activations || stage + 1 == context.shape.stages()) return std::nullopt;
     const Instruction reader = {Op::backward_weight, stage + 1, microbatch};
@@ -229,7 +238,7 @@ RuleViolation find_early_release(const InstructionContext& context) {
 
 // A backward must use the weights of its forward: otherwise its result is not a gradient.
 RuleViolation find_other_weights_than_forward(const InstructionContext& context) {
-    const auto [op, stage, microbatch, age] = context.instruction();
+    const auto [op, stage, microbatch, age, mhz] = context.instruction();
     if (!is_compute(op) || op == Op::forward) return std::nullopt;
     const int used_version = context.earlier_work.find_version(context.team, context.instruction());
     const int forward_version = context.earlier_work.forward_version(stage, microbatch);
@@ -242,7 +251,7 @@ RuleViolation find_other_weights_than_forward(const InstructionContext& context)
 // If updates wait for the gradients of all stages, all forwards of a micro-batch must use weights after the
 // same number of updates.
 RuleViolation find_other_weights_than_other_stages(const InstructionContext& context) {
-    const auto [op, stage, microbatch, age] = context.instruction();
+    const auto [op, stage, microbatch, age, mhz] = context.instruction();
     if (op != Op::forward || context.shape.updates_stages_independently) return std::nullopt;
     const int used_version = context.earlier_work.find_version(context.team, context.instruction());
     for (int other_stage = 0; other_stage < context.shape.stages(); ++other_stage) {
@@ -270,6 +279,7 @@ RuleViolation find_excess_activation(const InstructionContext& context) {
 }  // namespace
 
 std::optional<std::string> find_broken_rule(const InstructionContext& context) {
+    if (context.instruction().op == Op::set_clock) return find_wrong_clock(context);
     for (const auto rule :
          {find_unknown_number, find_training_in_forward_only, find_wrong_team, find_message_without_peer,
           find_repetition, find_broken_validation_rule, find_missing_input, find_early_release,

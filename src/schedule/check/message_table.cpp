@@ -46,7 +46,7 @@ std::optional<MessageIndex> MessageTable::find_message(bool is_gradient, int sen
 }
 
 std::optional<MessageIndex> MessageTable::find_read_message(const Instruction& instruction) const {
-    const auto [op, stage, microbatch, age] = instruction;
+    const auto [op, stage, microbatch, age, mhz] = instruction;
     const bool is_activation = op == Op::forward || op == Op::receive_forward;
     const bool is_gradient = op == Op::backward || op == Op::backward_input || op == Op::receive_backward;
     if (is_activation) return find_message(false, stage - 1, microbatch);
@@ -55,7 +55,7 @@ std::optional<MessageIndex> MessageTable::find_read_message(const Instruction& i
 }
 
 std::optional<MessageIndex> MessageTable::find_sent_message(const Instruction& instruction) const {
-    const auto [op, stage, microbatch, age] = instruction;
+    const auto [op, stage, microbatch, age, mhz] = instruction;
     const bool is_activation = op == Op::forward || op == Op::send_forward;
     const bool is_gradient = op == Op::backward || op == Op::backward_input || op == Op::send_backward;
     if (is_activation || is_gradient) return find_message(is_gradient, stage, microbatch);

@@ -63,10 +63,20 @@ Prediction execute_programs(const std::vector<Program>& programs, const Pipeline
     for (int team = 0; team < shape.teams; ++team) {
         if (!machine.is_finished(team))
             throw BugError(cat("these programs cannot run: team ", team, " ", machine.describe_obstacle(team)));
-        prediction.makespan = std::max(prediction.makespan, machine.clock(team));
+        prediction.makespan = std::max(prediction.makespan, machine.time(team));
         prediction.step_ends.push_back(machine.step_ends(team));
     }
+    for (int team = 0; team < shape.teams && !costs.clocks().empty(); ++team)
+        prediction.joules.push_back(machine.compute_joules(team, prediction.makespan));
     return prediction;
+}
+
+// True if the devices of all pipeline replicas have equal clocks, or if clocks are not known.
+bool have_equal_clocks(const FirstReplica& first_replica, const std::vector<TeamClocks>& clocks) {
+    const std::size_t teams = first_replica.programs.size();
+    for (std::size_t team = teams; team < clocks.size(); ++team)
+        if (clocks[team] != clocks[team % teams]) return false;
+    return true;
 }
 
 // Equal pipeline replicas take the same time, so that only the first one is executed.
@@ -79,6 +89,8 @@ Prediction predict_all_replicas(const FirstReplica& first_replica, const StepCos
                                      first_prediction.busy_times.end());
         prediction.step_ends.insert(prediction.step_ends.end(), first_prediction.step_ends.begin(),
                                     first_prediction.step_ends.end());
+        prediction.joules.insert(prediction.joules.end(), first_prediction.joules.begin(),
+                                 first_prediction.joules.end());
         for (const std::vector<Span>& spans : first_prediction.spans) {
             std::vector<Span>& replica_spans = prediction.spans.emplace_back(spans);
             for (Span& span : replica_spans)
@@ -86,21 +98,6 @@ Prediction predict_all_replicas(const FirstReplica& first_replica, const StepCos
         }
     }
     return prediction;
-}
-
-// Joins the costs of consecutive steps, each with `microbatches` micro-batches. In the result, micro-batches
-// are numbered over all steps.
-StepCosts join_costs(const std::vector<StepCosts>& steps, int microbatches) {
-    std::vector<std::vector<StageCost>> costs(steps.front().stages());
-    std::vector<bool> empty_microbatches;
-    for (const StepCosts& step : steps) {
-        for (int m = 0; m < microbatches; ++m) {
-            empty_microbatches.push_back(step.is_empty(m));
-            for (std::size_t s = 0; s < costs.size(); ++s)
-                costs[s].push_back(step.find(static_cast<int>(s), m));
-        }
-    }
-    return StepCosts(std::move(costs), std::move(empty_microbatches));
 }
 
 }  // namespace
@@ -123,44 +120,6 @@ void OffloadTimes::merge(const OffloadTimes& other) {
     update = std::max(update, other.update);
 }
 
-StepCosts::StepCosts(const std::vector<StageCost>& stages) {
-    for (const StageCost& cost : stages) costs_.push_back({cost});
-}
-
-StepCosts::StepCosts(std::vector<std::vector<StageCost>> costs, std::vector<bool> empty_microbatches)
-    : costs_(std::move(costs)), empty_microbatches_(std::move(empty_microbatches)) {
-    const bool are_equal = std::ranges::all_of(costs_, [](const std::vector<StageCost>& stage) {
-        return std::ranges::count(stage, stage.front()) == std::ssize(stage);
-    });
-    if (!are_equal) return;
-    for (std::vector<StageCost>& stage : costs_) stage.resize(1);
-}
-
-bool StepCosts::fit_microbatches(int microbatches, int steps) const {
-    const auto have_size = [&](int size) {
-        const auto count = static_cast<std::size_t>(size);
-        return std::ranges::all_of(costs_, [&](const auto& stage) { return stage.size() == count; });
-    };
-    const std::size_t empty_size = empty_microbatches_.size();
-    return (have_size(1) || have_size(microbatches) || have_size(steps * microbatches)) &&
-           (empty_size == 0 || empty_size == static_cast<std::size_t>(microbatches) ||
-            empty_size == static_cast<std::size_t>(steps * microbatches));
-}
-
-bool StepCosts::has_empty_microbatches() const {
-    return std::ranges::find(empty_microbatches_, true) != empty_microbatches_.end();
-}
-
-bool StepCosts::is_empty(int microbatch) const {
-    return !empty_microbatches_.empty() &&
-           empty_microbatches_[static_cast<std::size_t>(microbatch) % empty_microbatches_.size()];
-}
-
-const StageCost& StepCosts::find(int stage, int microbatch) const {
-    const std::vector<StageCost>& costs = costs_[static_cast<std::size_t>(stage)];
-    return costs.size() == 1 ? costs.front() : costs[static_cast<std::size_t>(microbatch) % costs.size()];
-}
-
 // Predicts two unrollings, both with enough steps to fill the pipeline. The difference of their times is the
 // time of the extra steps in the longer unrolling.
 StepTime predict_step(const Phases& phases, const PipelineShape& shape, const StepCosts& costs) {
@@ -172,13 +131,18 @@ StepTime predict_step(const Phases& phases, const PipelineShape& shape, const St
     const int representative_steps = count_representative_steps(phases, shape.microbatches);
     const Prediction short_prediction = predict_steps(representative_steps);
     if (representative_steps == 1)  // no work is in flight across the end of a step
-        return {.seconds = short_prediction.makespan, .busy_times = short_prediction.busy_times};
+        return {.seconds = short_prediction.makespan,
+                .busy_times = short_prediction.busy_times,
+                .joules = short_prediction.joules};
     const int extra_steps = representative_steps + shape.stages();
     const Prediction long_prediction = predict_steps(representative_steps + extra_steps);
     StepTime step{.seconds = (long_prediction.makespan - short_prediction.makespan) / extra_steps};
     for (std::size_t team = 0; team < short_prediction.busy_times.size(); ++team) {
         step.busy_times.push_back((long_prediction.busy_times[team] - short_prediction.busy_times[team]) /
                                   extra_steps);
+    }
+    for (std::size_t team = 0; team < short_prediction.joules.size(); ++team) {
+        step.joules.push_back((long_prediction.joules[team] - short_prediction.joules[team]) / extra_steps);
     }
     return step;
 }
@@ -198,7 +162,7 @@ std::vector<double> predict_steps(const Phases& phases, const PipelineShape& sha
     PipelineShape shape_of_sequence = shape;
     shape_of_sequence.steps = static_cast<int>(sequence.size());
     const Prediction prediction = predict(unroll(phases, shape, shape_of_sequence.steps), shape_of_sequence,
-                                          join_costs(sequence, shape.microbatches));
+                                          StepCosts(sequence, shape.microbatches));
     for (std::size_t step = 0; step < steps.size(); ++step) {
         double slowest = 0;
         for (const std::vector<double>& ends : prediction.step_ends)
@@ -213,7 +177,8 @@ Prediction predict(const std::vector<Program>& programs, const PipelineShape& sh
     if (costs.has_empty_microbatches())
         return execute_programs(skip_empty_microbatches(programs, costs), shape, costs);
     if (costs.are_equal_for_all_microbatches()) {
-        if (const std::optional<FirstReplica> first_replica = find_equal_replicas(programs, shape))
+        const std::optional<FirstReplica> first_replica = find_equal_replicas(programs, shape);
+        if (first_replica && have_equal_clocks(*first_replica, costs.clocks()))
             return predict_all_replicas(*first_replica, costs);
     }
     return execute_programs(programs, shape, costs);

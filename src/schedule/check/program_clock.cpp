@@ -59,7 +59,7 @@ Delivery ProgramClock::execute(int team, const Instruction& instruction) {
     time = std::max(time, find_ready_time(instruction));
     const bool waits_for_state = t < offloads_.size();
     if (waits_for_state) time = std::max(time, offloads_[t].find_begin(instruction));
-    time += find_cost(instruction);
+    time += costs_.find(instruction.stage, instruction.microbatch).find_time(instruction.op);
     if (waits_for_state)
         state_return_times_[t] = std::max(state_return_times_[t], time + offloads_[t].find_return(instruction));
     if (instruction.op == Op::backward || instruction.op == Op::backward_weight) {
@@ -69,18 +69,10 @@ Delivery ProgramClock::execute(int team, const Instruction& instruction) {
     return deliver_result(team, instruction);
 }
 
-double ProgramClock::find_cost(const Instruction& instruction) const {
-    const StageCost& cost = costs_.find(instruction.stage, instruction.microbatch);
-    if (instruction.op == Op::forward) return cost.forward;
-    if (instruction.op == Op::backward_input) return cost.backward_input;
-    if (instruction.op == Op::backward_weight) return cost.backward_weight;
-    return cost.backward_input + cost.backward_weight;
-}
-
 // Records the arrival of the result at the instruction that reads it. Returns an empty Delivery if no
 // instruction reads it.
 Delivery ProgramClock::deliver_result(int team, const Instruction& instruction) {
-    const auto [op, stage, microbatch, age] = instruction;
+    const auto [op, stage, microbatch, age, mhz] = instruction;
     if (op == Op::backward_weight) return {};
     Instruction work{Op::backward, stage - 1, microbatch};
     if (op == Op::forward) {

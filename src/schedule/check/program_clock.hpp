@@ -60,7 +60,6 @@ public:
     double compute_end() const;
 
 private:
-    double find_cost(const Instruction& instruction) const;
     Delivery deliver_result(int team, const Instruction& instruction);
     double compute_arrival_time(int team, int stage, const Instruction& work);
     double compute_reductions_end() const;

@@ -54,7 +54,7 @@ bool is_forward_op(Op op) { return op == Op::forward || op == Op::send_forward |
 // Returns the step to which the instruction belongs, counted from 0. The step of a REDUCE is the number of
 // earlier REDUCEs of its stage. Must not be called for a STEP or a VALIDATE.
 int find_step(const InstructionContext& context) {
-    const auto [op, stage, microbatch, age] = context.instruction();
+    const auto [op, stage, microbatch, age, mhz] = context.instruction();
     return has_microbatch(op) ? context.shape.find_step(microbatch)
                               : context.earlier_work.find_record(context.team, stage).reduces;
 }
@@ -89,7 +89,7 @@ RuleViolation find_unrepeatable_work(const InstructionContext& context, const Pr
 // Checks an instruction at a position where all earlier updates of the team are validated. The instruction must
 // belong to the step with the number min_updates.
 RuleViolation find_work_of_other_step(const InstructionContext& context, const Progress& progress) {
-    const auto [op, stage, microbatch, age] = context.instruction();
+    const auto [op, stage, microbatch, age, mhz] = context.instruction();
     if (op == Op::step && progress.min_reduces <= progress.min_updates) {
         return cat(describe_position(context), ", comes too early; put the REDUCEs of all stages of team ",
                    context.team, " before it");

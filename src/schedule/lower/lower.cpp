@@ -80,7 +80,7 @@ Program insert_sends(const Program& program, int team, const StepStarts& starts,
 Readers index_readers(const Program& program) {
     Readers readers;
     for (std::size_t i = 0; i < program.size(); ++i) {
-        const auto [op, stage, microbatch, age] = program[i];
+        const auto [op, stage, microbatch, age, mhz] = program[i];
         if (op == Op::forward) readers.try_emplace({Op::receive_forward, stage, microbatch}, i);
         if (computes_input_gradient(op)) readers.try_emplace({Op::receive_backward, stage, microbatch}, i);
     }

@@ -49,7 +49,7 @@ private:
     }
 
     void take(BufferKind kind, const Instruction& taker) {
-        const auto [op, stage, microbatch, age] = taker;
+        const auto [op, stage, microbatch, age, mhz] = taker;
         if (kind != BufferKind::workspace) in_use_[{find_tensor(op), stage, microbatch}] = uses_.size();
         uses_.push_back({.kind = kind, .taker = taker, .begin = position_, .end = position_ + 1});
     }
@@ -69,7 +69,7 @@ private:
     }
 
     void compute(const Instruction& instruction) {
-        const auto [op, stage, microbatch, age] = instruction;
+        const auto [op, stage, microbatch, age, mhz] = instruction;
         free_slot(instruction);
         take(BufferKind::workspace, instruction);
         if (op == Op::forward) take(BufferKind::stash, instruction);
@@ -93,7 +93,7 @@ private:
     // Before an instruction whose result is sent, the team waits until a slot of the channel is free. The slot
     // becomes free when the oldest message of the channel is complete.
     void free_slot(const Instruction& compute) {
-        const auto [op, stage, microbatch, age] = compute;
+        const auto [op, stage, microbatch, age, mhz] = compute;
         if (op == Op::backward_weight) return;
         const bool is_gradient = op != Op::forward;
         const int receiver_stage = stage + (is_gradient ? -1 : 1);
@@ -107,7 +107,7 @@ private:
     }
 
     void start_send(const Instruction& send) {
-        const auto [op, stage, microbatch, age] = send;
+        const auto [op, stage, microbatch, age, mhz] = send;
         const bool is_gradient = op == Op::send_backward;
         const int receiver_stage = stage + (is_gradient ? -1 : 1);
         sends_[{shape_.find_executor(receiver_stage, microbatch), is_gradient}].push_back(

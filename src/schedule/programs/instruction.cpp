@@ -14,7 +14,7 @@ namespace {
 constexpr Op all_ops[] = {
     Op::forward,         Op::backward,      Op::backward_input,   Op::backward_weight, Op::send_forward,
     Op::receive_forward, Op::send_backward, Op::receive_backward, Op::reduce,          Op::step,
-    Op::validate};
+    Op::validate,        Op::set_clock};
 
 const char* format_op(Op op) {
     switch (op) {
@@ -40,6 +40,8 @@ const char* format_op(Op op) {
             return "STEP";
         case Op::validate:
             return "VALIDATE";
+        case Op::set_clock:
+            return "CLOCK";
     }
     throw BugError(cat("unknown operation ", static_cast<int>(op)));
 }
@@ -69,7 +71,8 @@ InstructionParts split_instruction(std::string_view text) {
             .age = age};
 }
 
-// The largest stage, micro-batch or age in an instruction. The limit keeps sums of these numbers within an int.
+// The largest stage, micro-batch, age or clock in an instruction. The limit keeps sums of these numbers within
+// an int.
 constexpr int max_number = 1 << 24;
 
 // Returns nothing if the text is not a number or exceeds max_number.
@@ -95,6 +98,7 @@ std::optional<Instruction> parse_instruction(const InstructionParts& parts) {
         return Instruction{.op = *op, .stage = *first_number, .microbatch = *last_number, .age = *age};
     }
     if (!parts.first_number.empty()) return std::nullopt;
+    if (*op == Op::set_clock) return Instruction{.op = *op, .mhz = *last_number};
     return Instruction{.op = *op, .stage = *last_number};
 }
 
@@ -107,9 +111,11 @@ bool is_compute(Op op) {
 bool is_send(Op op) { return op == Op::send_forward || op == Op::send_backward; }
 bool is_receive(Op op) { return op == Op::receive_forward || op == Op::receive_backward; }
 
-bool has_microbatch(Op op) { return op != Op::reduce && op != Op::step && op != Op::validate; }
+bool has_microbatch(Op op) { return has_stage(op) && op != Op::reduce && op != Op::step && op != Op::validate; }
+bool has_stage(Op op) { return op != Op::set_clock; }
 
 std::string to_string(const Instruction& instruction) {
+    if (!has_stage(instruction.op)) return format_op(instruction.op) + std::to_string(instruction.mhz);
     const std::string stage = std::to_string(instruction.stage);
     if (!has_microbatch(instruction.op)) return format_op(instruction.op) + stage;
     const std::string age = instruction.age == 0 ? "" : "@" + std::to_string(instruction.age);
@@ -135,7 +141,8 @@ Instruction parse_instruction(std::string_view text, const std::string& location
     throw ConfigError(cat(location, ": ", quote_text(text),
                           " is not an instruction; write stage, operation and micro-batch (2F0, 2B0, 2I0, 2W0, "
                           "2SEND_F0, 2RECV_F0, 2SEND_B0, 2RECV_B0; 2F0@1 uses the weights of one update ago), "
-                          "or operation and stage (REDUCE2, STEP2, VALIDATE2); no number may exceed ",
+                          "operation and stage (REDUCE2, STEP2, VALIDATE2), or the clock in MHz (CLOCK900); no "
+                          "number may exceed ",
                           max_number, is_known_op ? std::string() : suggest_word(parts.op_text, op_names)));
 }
 

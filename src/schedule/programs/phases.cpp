@@ -33,6 +33,7 @@ private:
     // function must be called once per instruction, in the order of the program.
     bool belongs_to_steps(const Instruction& instruction) {
         if (has_microbatch(instruction.op)) return instruction.microbatch < steps_ * microbatches_;
+        if (!has_stage(instruction.op)) return true;
         const int count_per_body = body_counts_[instruction.op][instruction.stage];
         return collective_counts_[instruction.op][instruction.stage]++ < steps_ * count_per_body;
     }

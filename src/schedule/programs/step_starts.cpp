@@ -28,20 +28,21 @@ std::vector<StepStart> StepStarts::find_starts(const Program& program) const {
     if (!has_speculative_updates_) return starts;
     std::size_t validated_steps = 0;  // steps that have a VALIDATE at or before `position`
     std::size_t updated_steps = 0;    // steps that have a STEP at or before `position`
-    Op last_op = Op::forward;         // operation of the latest instruction that is not a send
+    Op last_op = Op::forward;         // operation of the latest instruction that is neither a send nor a CLOCK
     for (std::size_t position = 0; position < program.size(); ++position) {
-        const auto [op, stage, microbatch, age] = program[position];
+        const auto [op, stage, microbatch, age, mhz] = program[position];
         if (op == Op::step && last_op != Op::step) ++updated_steps;
         if (op == Op::validate && last_op != Op::validate) ++validated_steps;
-        if (!is_send(op)) last_op = op;
+        const bool joins_previous = is_send(op) || op == Op::set_clock;
+        if (!joins_previous) last_op = op;
         if (op == Op::step && updated_steps < steps_) starts[updated_steps].after_steps = position + 1;
         if (last_op == Op::validate && validated_steps < steps_)
             starts[validated_steps].after_validates = position + 1;
-        // In the first step, other work begins after the forwards that run ahead and the sends directly after
-        // these forwards.
+        // In the first step, other work begins after the forwards that run ahead and the sends and CLOCKs
+        // directly after these forwards.
         const bool runs_ahead_in_first_step = updated_steps == 0 && runs_ahead(program[position]);
         const bool follows_forwards_ahead = position > 0 && starts[0].after_validates == position;
-        if (runs_ahead_in_first_step || (follows_forwards_ahead && is_send(op)))
+        if (runs_ahead_in_first_step || (follows_forwards_ahead && joins_previous))
             starts[0].after_validates = position + 1;
     }
     return starts;

@@ -28,6 +28,7 @@ std::uint8_t find_work_bits(Op op) {
         case Op::reduce:
         case Op::step:
         case Op::validate:
+        case Op::set_clock:
             return 0;
     }
     return 0;
@@ -66,7 +67,8 @@ bool WorkRecord::has_done_any_part(const Instruction& instruction) const {
 }
 
 void WorkRecord::add(int team, const Instruction& instruction) {
-    const auto [op, stage, microbatch, age] = instruction;
+    const auto [op, stage, microbatch, age, mhz] = instruction;
+    if (!has_stage(op)) return;
     if (has_microbatch(op)) done_bits_[pass_index(stage, microbatch)] |= find_work_bits(op);
     StageRecord& record = find_record(team, stage);
     if (is_compute(op))

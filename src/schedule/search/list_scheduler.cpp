@@ -89,7 +89,7 @@ void ListScheduler::decide(int team, double now) {
 
 void ListScheduler::accept_arrivals(TeamState& team_state, double now) {
     while (!team_state.arriving_work.empty() && team_state.arriving_work.top().time <= now) {
-        const auto [op, stage, microbatch, age] = team_state.arriving_work.top().work;
+        const auto [op, stage, microbatch, age, mhz] = team_state.arriving_work.top().work;
         ReadyWork& ready_work = ready_work_[holdings_.find_holding(holdings_.pass_index(stage, microbatch))];
         (op == Op::forward ? ready_work.forwards : ready_work.backwards).push(microbatch);
         team_state.arriving_work.pop();
@@ -179,7 +179,7 @@ void ListScheduler::execute(int team, const Instruction& instruction) {
 }
 
 void ListScheduler::remove_ready_work(const Instruction& instruction) {
-    const auto [op, stage, microbatch, age] = instruction;
+    const auto [op, stage, microbatch, age, mhz] = instruction;
     ReadyWork& ready_work = ready_work_[holdings_.find_holding(holdings_.pass_index(stage, microbatch))];
     if (op == Op::forward) {
         ready_work.forwards.pop();

@@ -59,7 +59,35 @@ Machine make_relative_machine(const Job& job, double flops_per_rank) {
         [=](const device::Cost& cost, double clock) { return factor * predict(cost, clock); }));
 }
 
+void add_kind(const device::KernelTimePredictor& predict, const std::vector<plan::DeviceClock>& clocks,
+              Machine& machine) {
+    machine.kernel_seconds.push_back(adapt_kernel_seconds(predict));
+    machine.clocks.push_back(clocks);
+    std::vector<plan::KernelSeconds>& lower_clocks = machine.lower_clock_seconds.emplace_back();
+    for (std::size_t k = 1; k < clocks.size(); ++k)
+        lower_clocks.push_back(adapt_kernel_seconds(predict, clocks[k].speed));
+}
+
 }  // namespace
+
+const plan::KernelSeconds& Machine::find_kernel_seconds(std::size_t kind, std::size_t clock) const {
+    if (clock == 0) return kernel_seconds[kind];
+    const std::vector<plan::KernelSeconds>& lower_clocks = lower_clock_seconds[kind];
+    return clock <= lower_clocks.size() ? lower_clocks[clock - 1]
+           : lower_clocks.empty()       ? kernel_seconds[kind]
+                                        : lower_clocks.back();
+}
+
+double Machine::find_busy_watts(std::size_t kind, std::size_t clock) const {
+    if (clocks.empty() || clocks[kind].empty()) return 0;
+    const plan::DeviceClock& each = clocks[kind][std::min(clock, clocks[kind].size() - 1)];
+    return each.busy_watts - each.idle_watts;
+}
+
+std::span<const plan::DeviceClock> Machine::find_clocks(int rank) const {
+    if (clocks.empty()) return {};
+    return clocks[find_kind(rank)];
+}
 
 Machine read_machine(const config::RunConfig& config, int ranks) {
     const SimulatedDevices devices = read_cluster_devices(config, ranks);
@@ -74,9 +102,11 @@ Machine read_machine(const config::RunConfig& config, int ranks) {
         const ProfiledKernels* const profiled = kernels.find_kernels(rank);
         const std::pair key{devices.find_kind(rank), profiled};
         const auto [kind, is_new] = kinds.try_emplace(key, kinds.size());
-        if (is_new)
-            machine.kernel_seconds.push_back(adapt_kernel_seconds(
-                profiled ? make_kernel_seconds(*profiled) : make_kernel_seconds(std::optional(devices), rank)));
+        if (is_new) {
+            add_kind(
+                profiled ? make_kernel_seconds(*profiled) : make_kernel_seconds(std::optional(devices), rank),
+                devices.find_device(rank).clocks, machine);
+        }
         kind_of_rank.push_back(kind->second);
     }
     machine.find_kind = [kinds_by_rank = std::move(kind_of_rank)](int rank) {

@@ -300,10 +300,12 @@ plan::MicrobatchShape count_shape(const stage::BatchShape& shape) {
     return counts;
 }
 
-plan::KernelSeconds adapt_kernel_seconds(device::KernelTimePredictor predict_seconds) {
-    return [predict = std::move(predict_seconds)](std::string_view kernel, const plan::KernelCall& call) {
-        return predict({.kernel = kernel, .flops = call.flops, .bytes = call.bytes, .matmul = call.matmul}, 1);
-    };
+plan::KernelSeconds adapt_kernel_seconds(device::KernelTimePredictor predict_seconds, double speed) {
+    return
+        [predict = std::move(predict_seconds), speed](std::string_view kernel, const plan::KernelCall& call) {
+            return predict({.kernel = kernel, .flops = call.flops, .bytes = call.bytes, .matmul = call.matmul},
+                           speed);
+        };
 }
 
 plan::StageWork derive_stage_work(const model::ModelConfig& model, const stage::StageSpec& spec,

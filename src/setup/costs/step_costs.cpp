@@ -5,6 +5,7 @@
 
 #include "trireme/model/model.hpp"
 #include "trireme/optim/optimizer.hpp"
+#include "trireme/setup/clocks.hpp"
 #include "trireme/setup/setup.hpp"
 
 namespace trireme::setup {
@@ -12,10 +13,20 @@ namespace {
 
 constexpr double nanosecond = 1e-9;
 
-void add_passes(const schedule::StageCost& extra, schedule::StageCost& cost) {
-    cost.forward += extra.forward;
-    cost.backward_input += extra.backward_input;
-    cost.backward_weight += extra.backward_weight;
+// `Passes` is schedule::StageCost or schedule::StageJoules.
+template <class Passes>
+void add_passes(const Passes& extra, Passes& passes) {
+    passes.forward += extra.forward;
+    passes.backward_input += extra.backward_input;
+    passes.backward_weight += extra.backward_weight;
+}
+
+// Returns by how much the passes of `more` exceed those of `less`.
+template <class Passes>
+Passes subtract_passes(const Passes& more, const Passes& less) {
+    return {.forward = std::max(0.0, more.forward - less.forward),
+            .backward_input = std::max(0.0, more.backward_input - less.backward_input),
+            .backward_weight = std::max(0.0, more.backward_weight - less.backward_weight)};
 }
 
 }  // namespace
@@ -183,7 +194,8 @@ StepCostPredictor::MeasuredRatios StepCostPredictor::find_measured_ratios(std::s
 }
 
 std::vector<std::vector<schedule::StageCost>> StepCostPredictor::predict_costs(
-    const std::vector<plan::MicrobatchShape>& microbatches, const std::vector<plan::MicrobatchLevels>& levels) {
+    const std::vector<plan::MicrobatchShape>& microbatches, const std::vector<plan::MicrobatchLevels>& levels,
+    std::size_t clock) {
     const std::vector<layout::StageLayout>& stages = priced_.plan.layout.stages;
     std::vector<std::vector<schedule::StageCost>> costs(stages.size());
     for (std::size_t s = 0; s < stages.size(); ++s) {
@@ -191,12 +203,15 @@ std::vector<std::vector<schedule::StageCost>> StepCostPredictor::predict_costs(
         for (std::size_t m = 0; m < microbatches.size(); ++m) {
             const std::size_t kind = find_replica_kind(s, m);
             const auto [cost, is_new] = known_costs[kind].try_emplace(microbatches[m]);
-            if (is_new) cost->second = predict_cost(s, work_[s][kind], microbatches[m]);
+            if (is_new) cost->second = predict_cost(s, work_[s][kind], microbatches[m], clock);
             costs[s].push_back(cost->second);
             costs[s].back().send = predict_send_seconds(s, m, microbatches[m].rows);
             const std::vector<plan::Recompute> of_blocks = plan::find_levels(levels, m, static_cast<int>(s));
-            for (std::size_t b = 0; b < of_blocks.size(); ++b)
-                add_passes(predict_extra(s, m, b, of_blocks[b], microbatches[m]), costs[s].back());
+            for (std::size_t b = 0; b < of_blocks.size(); ++b) {
+                const schedule::StageCost extra = predict_extra(s, m, b, of_blocks[b], microbatches[m], clock);
+                add_passes(extra, costs[s].back());
+                add_passes(extra.joules, costs[s].back().joules);
+            }
         }
     }
     return costs;
@@ -207,6 +222,19 @@ schedule::StepCosts StepCostPredictor::predict(const std::vector<plan::Microbatc
     return schedule::StepCosts(predict_costs(microbatches, levels), find_empty_microbatches(microbatches));
 }
 
+schedule::StepCosts StepCostPredictor::predict_at_all_clocks(
+    const std::vector<plan::MicrobatchShape>& microbatches, const std::vector<plan::MicrobatchLevels>& levels) {
+    schedule::StepCosts costs = predict(microbatches, levels);
+    std::vector<schedule::TeamClocks> clocks =
+        list_team_clocks(priced_.plan.teams, [&](int rank) { return machine_.find_clocks(rank); });
+    if (clocks.empty()) return costs;
+    costs.add_clocks(std::move(clocks), [&](std::size_t clock) {
+        return schedule::StepCosts(predict_costs(microbatches, levels, clock),
+                                   find_empty_microbatches(microbatches));
+    });
+    return costs;
+}
+
 std::size_t StepCostPredictor::find_replica_kind(std::size_t s, std::size_t microbatch) const {
     const schedule::PipelineShape& shape = priced_.plan.training.shape;
     const int team = shape.find_executor(static_cast<int>(s), static_cast<int>(microbatch));
@@ -215,22 +243,22 @@ std::size_t StepCostPredictor::find_replica_kind(std::size_t s, std::size_t micr
 }
 
 schedule::StageCost StepCostPredictor::predict_extra(std::size_t s, std::size_t microbatch, std::size_t block,
-                                                     plan::Recompute level,
-                                                     const plan::MicrobatchShape& shape) {
+                                                     plan::Recompute level, const plan::MicrobatchShape& shape,
+                                                     std::size_t clock) {
     const std::size_t kind = find_replica_kind(s, microbatch);
     const auto predict_block = [&](plan::Recompute recompute) {
         schedule::StageCost cost =
-            predict_passes(find_block_work(s, kind, block, recompute), splits_backward_[s], shape);
+            predict_passes(find_block_work(s, kind, block, recompute), splits_backward_[s], shape, clock);
         if (splits_backward_[s]) return cost;
-        cost.backward_input += cost.backward_weight;
-        cost.backward_weight = 0;
+        cost.backward_input += std::exchange(cost.backward_weight, 0);
+        cost.joules.backward_input += std::exchange(cost.joules.backward_weight, 0);
         return cost;
     };
     const schedule::StageCost cost = predict_block(level);
     const schedule::StageCost without = predict_block(priced_.plan.recompute[s]);
-    return {.forward = std::max(0.0, cost.forward - without.forward),
-            .backward_input = std::max(0.0, cost.backward_input - without.backward_input),
-            .backward_weight = std::max(0.0, cost.backward_weight - without.backward_weight)};
+    schedule::StageCost extra = subtract_passes(cost, without);
+    extra.joules = subtract_passes(cost.joules, without.joules);
+    return extra;
 }
 
 // Returns the work of one block of a replica, with a recomputation of its own.
@@ -254,43 +282,58 @@ StepCostPredictor::ReplicaWork& StepCostPredictor::find_block_work(std::size_t s
     return work;
 }
 
-// Returns the times of the passes of one micro-batch. If backward passes are whole, divides their time in
-// proportion to the times of separate halves.
+// Returns the times and joules of the passes of one micro-batch. If backward passes are whole, divides their
+// time and their joules in proportion to those of separate halves. A device that communicates with its team is
+// idle.
 schedule::StageCost StepCostPredictor::predict_passes(const ReplicaWork& replica, bool splits_backward,
-                                                      const plan::MicrobatchShape& shape) const {
+                                                      const plan::MicrobatchShape& shape,
+                                                      std::size_t clock) const {
     // A rank sends the messages of a collective at the same time, so their latency counts only once.
     const double peers = static_cast<double>(std::max<std::size_t>(2, replica.ranks.size()) - 1);
-    const auto predict_seconds = [&](const plan::PassCost& cost, double ratio) {
-        const double exchange_seconds =
-            replica.link.bandwidth == 0
-                ? 0
-                : cost.messages_sent / peers * replica.link.latency + cost.bytes_sent / replica.link.bandwidth;
-        return ratio * nanosecond * static_cast<double>(cost.kernel_nanoseconds()) + exchange_seconds;
+    const auto predict_exchange_seconds = [&](const plan::PassCost& cost) {
+        return replica.link.bandwidth == 0 ? 0
+                                           : cost.messages_sent / peers * replica.link.latency +
+                                                 cost.bytes_sent / replica.link.bandwidth;
     };
     schedule::StageCost slowest{.forward = 0, .backward_input = 0, .backward_weight = 0};
+    schedule::StageJoules& joules = slowest.joules;
     double backward = 0;
+    double backward_joules = 0;
     for (const RankWork& rank : replica.ranks) {
-        const plan::TrainingCosts costs = rank.work->predict_costs(shape, machine_.kernel_seconds[rank.kind]);
-        const auto raise = [&](double& seconds, const plan::PassCost& cost, double ratio) {
-            seconds = std::max(seconds, predict_seconds(cost, rank.slowness * ratio));
+        const plan::TrainingCosts costs =
+            rank.work->predict_costs(shape, machine_.find_kernel_seconds(rank.kind, clock));
+        const auto add = [&](double& seconds, double& all_joules, const plan::PassCost& cost, double ratio) {
+            const double kernel_seconds =
+                rank.slowness * ratio * nanosecond * static_cast<double>(cost.kernel_nanoseconds());
+            seconds = std::max(seconds, kernel_seconds + predict_exchange_seconds(cost));
+            all_joules += machine_.find_busy_watts(rank.kind, clock) * kernel_seconds;
         };
-        raise(slowest.forward, costs.forward, rank.ratios.forward);
-        raise(slowest.backward_input, costs.backward_input, rank.ratios.backward_input);
-        raise(slowest.backward_weight, costs.backward_weight, rank.ratios.backward_weight);
-        raise(backward, costs.backward, rank.ratios.backward);
+        add(slowest.forward, joules.forward, costs.forward, rank.ratios.forward);
+        add(slowest.backward_input, joules.backward_input, costs.backward_input, rank.ratios.backward_input);
+        add(slowest.backward_weight, joules.backward_weight, costs.backward_weight,
+            rank.ratios.backward_weight);
+        add(backward, backward_joules, costs.backward, rank.ratios.backward);
     }
+    const auto divide = [](double whole, double& input, double& weight) {
+        const double halves = input + weight;
+        weight *= halves > 0 ? whole / halves : 0;
+        input = whole - weight;
+    };
     if (!splits_backward) {
-        const double halves = slowest.backward_input + slowest.backward_weight;
-        slowest.backward_weight *= halves > 0 ? backward / halves : 0;
-        slowest.backward_input = backward - slowest.backward_weight;
+        divide(backward, slowest.backward_input, slowest.backward_weight);
+        divide(backward_joules, joules.backward_input, joules.backward_weight);
     }
     return slowest;
 }
 
 schedule::StageCost StepCostPredictor::predict_cost(std::size_t stage, const ReplicaWork& replica,
-                                                    const plan::MicrobatchShape& shape) const {
-    schedule::StageCost cost = predict_passes(replica, splits_backward_[stage], shape);
-    for (const RankWork& rank : replica.ranks) cost.step = std::max(cost.step, rank.update_seconds);
+                                                    const plan::MicrobatchShape& shape,
+                                                    std::size_t clock) const {
+    schedule::StageCost cost = predict_passes(replica, splits_backward_[stage], shape, clock);
+    for (const RankWork& rank : replica.ranks) {
+        cost.step = std::max(cost.step, rank.update_seconds);
+        cost.joules.step += machine_.find_busy_watts(rank.kind, clock) * rank.update_seconds;
+    }
     // The gradients of a layer are reduced while earlier layers of the stage compute their gradients.
     const double last_layer = 1 / static_cast<double>(priced_.plan.layout.stages[stage].layers.count);
     const double overlap =

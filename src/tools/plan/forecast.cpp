@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 
 #include "tools/plan/corpus_inputs.hpp"
 #include "trireme/base/error.hpp"
@@ -136,6 +137,23 @@ MemoryFit compare_with_devices(const setup::SimulatedDevices& devices,
                                format_bytes(device.memory), " of ", device.name)};
 }
 
+// Returns nothing if `costs` has no clocks. A rank without a team is idle at its highest clock.
+std::optional<EnergyForecast> forecast_energy(const plan::Plan& plan, const schedule::StepCosts& costs,
+                                              const schedule::StepTime& step, int ranks,
+                                              const setup::RankClocks& find_clocks) {
+    if (costs.clocks().empty()) return std::nullopt;
+    const plan::ProvedPrograms& training = plan.training;
+    const std::vector<double> min_joules =
+        find_min_joules(training.phases(), training.shape, costs, step.seconds);
+    double idle_watts = 0;
+    for (int rank = 0; rank < ranks; ++rank)
+        if (plan.find_team(rank) < 0 && !find_clocks(rank).empty())
+            idle_watts += find_clocks(rank).front().idle_watts;
+    const double idle_joules = idle_watts * step.seconds;
+    return EnergyForecast{.joules = std::accumulate(step.joules.begin(), step.joules.end(), idle_joules),
+                          .min_joules = std::accumulate(min_joules.begin(), min_joules.end(), idle_joules)};
+}
+
 // Predicts one step. If steps overlap, predicts enough steps to show how the pipeline fills, runs full and
 // drains.
 schedule::Prediction predict_timeline(const plan::ProvedPrograms& training, const schedule::StepCosts& costs) {
@@ -164,8 +182,13 @@ Forecast make_forecast(const PlanConfig& config) {
     ForecastInputs inputs = run.data.corpus.empty() ? make_inputs_without_corpus(run, ranks)
                                                     : make_inputs_with_corpus(run, ranks, steps);
     Forecast forecast;
-    const schedule::StepCosts costs = add_costs(run, ranks, inputs, forecast);
+    const setup::RankClocks find_clocks = [&](int rank) {
+        return devices ? std::span<const plan::DeviceClock>(devices->find_device(rank).clocks)
+                       : std::span<const plan::DeviceClock>();
+    };
+    const schedule::StepCosts costs = add_costs(run, ranks, find_clocks, inputs, forecast);
     forecast.step = predict_step(inputs.plan.training.phases(), inputs.plan.training.shape, costs);
+    forecast.energy = forecast_energy(inputs.plan, costs, forecast.step, ranks, find_clocks);
     forecast.timeline = predict_timeline(inputs.plan.training, costs);
     forecast.parameters = count_stage_parameters(inputs.model, inputs.plan.layout);
     forecast.total_parameters = count_parameters(inputs.model);

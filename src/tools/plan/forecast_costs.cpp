@@ -4,7 +4,9 @@
 #include <memory>
 #include <utility>
 
+#include "trireme/base/error.hpp"
 #include "trireme/model/model.hpp"
+#include "trireme/schedule/clocks.hpp"
 #include "trireme/setup/elastic_memory.hpp"
 #include "trireme/setup/machine.hpp"
 #include "trireme/setup/measured_layout.hpp"
@@ -98,16 +100,27 @@ std::vector<StepForecast> forecast_steps(const ForecastInputs& inputs,
     return steps;
 }
 
+// Sets the clocks of the plan as --energy requests.
+void choose_clocks(const config::RunConfig& run, const schedule::StepCosts& costs, ForecastInputs& inputs) {
+    if (run.policy.energy == config::Energy::uniform)
+        inputs.plan = setup::set_uniform_clocks(std::move(inputs.plan), costs);
+}
+
 }  // namespace
 
-schedule::StepCosts add_costs(const config::RunConfig& run, int ranks, ForecastInputs& inputs,
-                              Forecast& forecast) {
+schedule::StepCosts add_costs(const config::RunConfig& run, int ranks, const setup::RankClocks& find_clocks,
+                              ForecastInputs& inputs, Forecast& forecast) {
+    setup::check_clocks(inputs.plan, run.policy.energy, find_clocks);
+    if (inputs.decisions && run.policy.energy != config::Energy::baseline)
+        throw ConfigError("--energy uniform needs a layout that stays; use --elastic-means recompute,offload");
     forecast.counted_costs = count_costs(inputs.model, inputs.plan.layout, inputs.largest_microbatches.front());
     const bool has_cluster = !run.costs.cluster.empty();
     const bool has_machine = has_cluster || !run.costs.profiles.empty();
     if (!has_machine || !run.costs.stages.empty()) {
         forecast.costs = setup::expand_cost_option(run.costs, inputs.plan.layout.stages.size());
-        return forecast.costs;
+        schedule::StepCosts costs = setup::make_clocked_costs(forecast.costs, inputs.plan, find_clocks);
+        choose_clocks(run, costs, inputs);
+        return costs;
     }
     const auto make_machine = [&] {
         if (has_cluster) return setup::read_machine(run, ranks);
@@ -125,11 +138,16 @@ schedule::StepCosts add_costs(const config::RunConfig& run, int ranks, ForecastI
     const stage::GradientPlan gradients = make_gradient_plan(sized_plan);
     const setup::PricedPlan priced{inputs.model, inputs.plan, inputs.dtype, run.optimizer, gradients};
     setup::StepCostPredictor predictor(priced, machine);
+    const auto find_levels = [&](std::size_t step) {
+        return inputs.fits.empty() ? std::vector<plan::MicrobatchLevels>{} : inputs.fits[step].levels;
+    };
+    schedule::StepCosts first_costs = predictor.predict_at_all_clocks(inputs.steps.front(), find_levels(0));
+    choose_clocks(run, first_costs, inputs);
+    const bool has_clocks = sets_clocks(inputs.plan.training.phases());
     std::vector<schedule::StepCosts> costs;
     for (std::size_t k = 0; k < inputs.steps.size(); ++k)
-        costs.push_back(predictor.predict(inputs.steps[k], inputs.fits.empty()
-                                                               ? std::vector<plan::MicrobatchLevels>{}
-                                                               : inputs.fits[k].levels));
+        costs.push_back(has_clocks ? predictor.predict_at_all_clocks(inputs.steps[k], find_levels(k))
+                                   : predictor.predict(inputs.steps[k], find_levels(k)));
     forecast.costs = compute_mean_costs(costs.front(), inputs.plan.microbatches());
     if (inputs.decisions) {
         forecast.steps = std::move(inputs.followed_steps);
@@ -145,7 +163,7 @@ schedule::StepCosts add_costs(const config::RunConfig& run, int ranks, ForecastI
                 step.memory.predicted_bytes = bytes.predict_max_bytes(step.microbatches, step.memory.levels);
         }
     }
-    return costs.front();
+    return first_costs;
 }
 
 }  // namespace trireme::tools

@@ -8,6 +8,7 @@
 #include "trireme/config/config.hpp"
 #include "trireme/plan/stage_work.hpp"
 #include "trireme/schedule/predict.hpp"
+#include "trireme/setup/clocks.hpp"
 #include "trireme/stage/predict.hpp"
 #include "trireme/tools/show_plan.hpp"
 
@@ -35,9 +36,10 @@ struct ForecastInputs {
 };
 
 // Sets the members `costs`, `unit`, `cost_source`, `counted_costs` and `steps` of the forecast, the last one
-// from `inputs.followed_steps` if the layout follows the lengths of samples. Returns the
-// costs of the first step.
-schedule::StepCosts add_costs(const config::RunConfig& run, int ranks, ForecastInputs& inputs,
-                              Forecast& forecast);
+// from `inputs.followed_steps` if the layout follows the lengths of samples. Sets the clocks of the plan in
+// `inputs` as --energy requests. Returns the costs of the first step, at each clock if clocks are known. Throws
+// the errors of check_clocks().
+schedule::StepCosts add_costs(const config::RunConfig& run, int ranks, const setup::RankClocks& find_clocks,
+                              ForecastInputs& inputs, Forecast& forecast);
 
 }  // namespace trireme::tools

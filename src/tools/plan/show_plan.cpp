@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <unordered_map>
 
 #include "tools/plan/closed_form.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/layout/layout.hpp"
 #include "trireme/records/run_records.hpp"
+#include "trireme/schedule/clocks.hpp"
 #include "trireme/schedule/schedule_text.hpp"
 #include "trireme/setup/planning.hpp"
 #include "trireme/setup/rank_classes.hpp"
@@ -137,6 +140,37 @@ std::string format_bubble(const Forecast& forecast) {
     return fmt::format("bubble      {:.1f} %{}\n", 100 * compute_bubble(forecast), closed_form_text);
 }
 
+std::string format_energy(const Forecast& forecast) {
+    if (!forecast.energy) return "";
+    return fmt::format("energy      {:.4g} J a step; at least {:.4g} J if no rank waited\n",
+                       forecast.energy->joules, forecast.energy->min_joules);
+}
+
+// Returns the clocks that a program sets, for example "900, 1530 MHz", lowest first.
+std::string list_clocks(const schedule::Program& program) {
+    std::set<int> clocks;
+    for (const schedule::Instruction& each : program)
+        if (each.op == schedule::Op::set_clock) clocks.insert(each.mhz);
+    return fmt::format("{} MHz", fmt::join(clocks, ", "));
+}
+
+// Returns a line with the clocks of all teams, for example "900 MHz on ranks 0-2 and 1530 MHz on rank 3".
+std::string format_clocks(const Forecast& forecast) {
+    const plan::Plan& plan = forecast.plan;
+    if (!sets_clocks(plan.training.phases())) return "";
+    std::map<std::string, std::vector<int>> ranks_by_clocks;
+    for (std::size_t team = 0; team < plan.teams.size(); ++team) {
+        std::vector<int>& ranks = ranks_by_clocks[list_clocks(plan.training.programs[team])];
+        ranks.insert(ranks.end(), plan.teams[team].ranks.begin(), plan.teams[team].ranks.end());
+    }
+    std::string text;
+    for (auto& [clocks, ranks] : ranks_by_clocks) {
+        std::ranges::sort(ranks);
+        text += fmt::format("{}{} on {}", text.empty() ? "" : " and ", clocks, layout::ranks_to_string(ranks));
+    }
+    return fmt::format("clocks      {}\n", text);
+}
+
 std::string format_warning(const Forecast& forecast) {
     return forecast.warning.empty() ? "" : fmt::format("warning     {}\n", forecast.warning);
 }
@@ -222,14 +256,19 @@ Json make_prediction_json(const Forecast& forecast) {
         idle.push_back(find_idle_time(forecast, team));
         activations.push_back(compute_peak_activations(forecast, team));
     }
-    return {{"unit", forecast.unit},
-            {"seconds", forecast.step.seconds},
-            {"idle", idle},
-            {"bubble", compute_bubble(forecast)},
-            {"peak_activations", activations},
-            {"peak_bytes", bytes},
-            {"memory_bytes", make_memory_json(forecast)},
-            {"weight_versions", setup::find_max_weight_versions(forecast.plan)}};
+    Json prediction{{"unit", forecast.unit},
+                    {"seconds", forecast.step.seconds},
+                    {"idle", idle},
+                    {"bubble", compute_bubble(forecast)},
+                    {"peak_activations", activations},
+                    {"peak_bytes", bytes},
+                    {"memory_bytes", make_memory_json(forecast)},
+                    {"weight_versions", setup::find_max_weight_versions(forecast.plan)}};
+    if (forecast.energy) {
+        prediction["energy_j"] = forecast.energy->joules;
+        prediction["energy_limit_j"] = forecast.energy->min_joules;
+    }
+    return prediction;
 }
 
 // Returns a list with one object per micro-batch. The lists "replicas" and "seconds" of a micro-batch have one
@@ -304,8 +343,9 @@ std::string to_string(const Forecast& forecast) {
            draw_grid(forecast.timeline) +
            fmt::format("\nstep        {:g} {} ({})\n", forecast.step.seconds, forecast.unit,
                        describe_costs(forecast.costs)) +
-           format_steps(forecast) + format_changes(forecast) + format_bubble(forecast) +
-           format_warning(forecast) + format_memory_fit(forecast) + format_ranks(forecast);
+           format_clocks(forecast) + format_energy(forecast) + format_steps(forecast) +
+           format_changes(forecast) + format_bubble(forecast) + format_warning(forecast) +
+           format_memory_fit(forecast) + format_ranks(forecast);
 }
 
 std::string to_json(const Forecast& forecast) {

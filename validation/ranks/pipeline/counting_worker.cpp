@@ -108,7 +108,7 @@ bool CountingWorker::validate_update(const schedule::Instruction& validate) {
 
 // Forgets the forward and its messages.
 void CountingWorker::discard_forward(const schedule::Instruction& forward) {
-    const auto [op, stage, microbatch, age] = forward;
+    const auto [op, stage, microbatch, age, mhz] = forward;
     const Passing result{Direction::forward, stage, microbatch};
     EXPECT_EQ(times_asked_[result], times_sent_[result]) << to_string(forward);
     if (leaves(result) && times_asked_[result] == 0) --in_channel_[{reader_of(result), Direction::forward}];
@@ -122,13 +122,13 @@ void CountingWorker::discard_forward(const schedule::Instruction& forward) {
 }
 
 void CountingWorker::forward(const schedule::Instruction& instruction) {
-    const auto [op, stage, microbatch, age] = instruction;
+    const auto [op, stage, microbatch, age, mhz] = instruction;
     if (stage > 0) read({Direction::forward, stage - 1, microbatch}, instruction);
     make({Direction::forward, stage, microbatch});
 }
 
 void CountingWorker::backward(const schedule::Instruction& instruction) {
-    const auto [op, stage, microbatch, age] = instruction;
+    const auto [op, stage, microbatch, age, mhz] = instruction;
     const bool is_last = stage + 1 == work_.shape.stages();
     if (!is_last) read({Direction::backward, stage + 1, microbatch}, instruction);
     make({Direction::backward, stage, microbatch});

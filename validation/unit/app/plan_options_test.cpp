@@ -75,6 +75,8 @@ TEST(PlanOptions, RejectMalformedCosts) {
     EXPECT_EQ(plan_complaint("--cost fast"), costs + "'fast'");
     EXPECT_EQ(plan_complaint("--cost F=1,B=2"), costs + "'F=1,B=2'");
     EXPECT_EQ(plan_complaint("--cost F=1;"), costs + "'F=1;'");
+    EXPECT_EQ(plan_complaint("--cost F=1,clocked=1.5"),
+              "--cost clocked expects a number from 0 to 1, not '1.5'");
     EXPECT_EQ(plan_complaint("--cost F=-1"), "--cost F expects a number from 0 to 1000000000000, not '-1'");
     EXPECT_EQ(plan_complaint("--cost send="), "--cost send expects a number from 0 to 1000000000000, not ''");
     EXPECT_EQ(plan_complaint("--cost W=nan"), "--cost W expects a number from 0 to 1000000000000, not 'nan'");
@@ -88,7 +90,8 @@ TEST(PlanOptions, SuggestTheNearestNameAndListTheValidValues) {
     EXPECT_EQ(plan_complaint("--formats csv"), "unknown option --formats; did you mean --format?");
     EXPECT_EQ(plan_complaint("--format png"), "--format expects one of text, json, csv, svg, not 'png'");
     EXPECT_EQ(plan_complaint("gpt2"),
-              "plan takes options only, but 'gpt2' is neither an option nor the value of one; see trireme plan --help");
+              "plan takes options only, but 'gpt2' is neither an option nor the value of one; see trireme plan "
+              "--help");
 }
 
 }  // namespace

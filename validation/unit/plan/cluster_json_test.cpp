@@ -205,6 +205,10 @@ TEST(ClusterJson, NamesThePlaceOfAnError) {
               "my.json: device.clocks[0].speed is 0.9; it must be 1, because the first clock is the highest");
     EXPECT_EQ(refusal([](Json& it) { it["device"]["clocks"][1]["speed"] = 1; }),
               "my.json: device.clocks[1].speed is 1; it must be below the speed of the previous clock");
+    EXPECT_EQ(refusal([](Json& it) { it["device"]["clocks"][1]["mhz"] = 2; }),
+              "my.json: device.clocks[1].mhz is 2; it must be below the previous clock");
+    EXPECT_EQ(refusal([](Json& it) { it["device"]["clocks"][1]["watts"]["busy"] = 0; }),
+              "my.json: device.clocks[1].watts.busy is 0; it must be above 0 (watts)");
     EXPECT_EQ(refusal([](Json& it) { it["sources"]["nodes"]["derived"] = "no"; }),
               "my.json: sources.nodes.derived is \"no\"; it must be true or false");
 }

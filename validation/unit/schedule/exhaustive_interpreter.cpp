@@ -29,7 +29,7 @@ public:
         if (at == programs_[team].size()) return false;
         const Instruction& instruction = programs_[team][at];
         const int who = static_cast<int>(team);
-        const auto [op, stage, microbatch, age] = instruction;
+        const auto [op, stage, microbatch, age, mhz] = instruction;
         switch (op) {
             case Op::forward:
                 return has_input(instruction, who, counters) && has_free_slot(team, at, counters);
@@ -55,6 +55,8 @@ public:
             case Op::validate:
                 return has_run(counters, who, {Op::step, stage, microbatch}) &&
                        is_norm_known(counters, microbatch);
+            case Op::set_clock:
+                return true;
         }
         return false;
     }
@@ -123,7 +125,7 @@ private:
     }
 
     bool has_freed_slot(const Instruction& taker, int team, const ProgramCounters& counters) const {
-        const auto [op, stage, microbatch, age] = taker;
+        const auto [op, stage, microbatch, age, mhz] = taker;
         if (is_receive(op)) return has_result(counters, team, stage, microbatch, op == Op::receive_forward);
         return is_complete(counters, stage, microbatch, op == Op::forward);
     }

@@ -25,12 +25,13 @@ const Program one_of_each = {{Op::forward, 2, 0},
                              {Op::receive_backward, 1, 10},
                              {Op::reduce, 2},
                              {Op::step, 11},
-                             {Op::validate, 3}};
+                             {Op::validate, 3},
+                             {.op = Op::set_clock, .mhz = 900}};
 
 TEST(Instruction, IsWrittenInTheDocumentedNotation) {
     EXPECT_EQ(to_string(one_of_each),
               "2F0 12B34 0I5 0W5 2SEND_F0 3RECV_F0 2SEND_B10 1RECV_B10 REDUCE2 STEP11 "
-              "VALIDATE3");
+              "VALIDATE3 CLOCK900");
 }
 
 TEST(Instruction, RoundTripsThroughText) {
@@ -39,7 +40,7 @@ TEST(Instruction, RoundTripsThroughText) {
     }
 }
 
-TEST(Instruction, HasAMicrobatchUnlessItIsACollective) {
+TEST(Instruction, HasAMicrobatchUnlessItIsACollectiveOrClock) {
     for (const Instruction& instruction : one_of_each) {
         EXPECT_EQ(has_microbatch(instruction.op), instruction.microbatch != no_microbatch)
             << to_string(instruction);
@@ -76,8 +77,9 @@ TEST(Instruction, ReadsAndWritesTheAgeOfWeights) {
 
 TEST(Instruction, RejectsMissingOrMisplacedNumbers) {
     for (const std::string text :
-         {"", "2", "F", "2F", "F0", "2F-1", "-2F0", "2F0F0", "2F0@", "2F0@x", "2SEND_F0@1", "STEP2@1", "2 F0",
-          "0REDUCE2", "STEP", "2STEP", "CLOCK900", "2147483647F0", "2F99999999999"}) {
+         {"",      "2",     "F",     "2F",         "F0",         "2F-1",         "-2F0",
+          "2F0F0", "2F0@",  "2F0@x", "2SEND_F0@1", "STEP2@1",    "2 F0",         "0REDUCE2",
+          "STEP",  "2STEP", "CLOCK", "2CLOCK900",  "CLOCK900@1", "2147483647F0", "2F99999999999"}) {
         EXPECT_TRUE(says(refusal_of(text), "'" + text + "' is not an instruction")) << text;
     }
 }

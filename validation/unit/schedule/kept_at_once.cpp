@@ -16,7 +16,7 @@ void count_activations(const Program& program, const PipelineShape& shape, Proof
     std::vector<int> kept(static_cast<std::size_t>(shape.stages()), 0);
     std::vector<int> peak_activations_of_stage = kept;
     int peak = 0;
-    for (const auto [op, stage, microbatch, age] : program) {
+    for (const auto [op, stage, microbatch, age, mhz] : program) {
         const auto s = static_cast<std::size_t>(stage);
         if (op == Op::forward) ++kept[s];
         peak_activations_of_stage[s] = std::max(peak_activations_of_stage[s], kept[s]);
@@ -34,7 +34,7 @@ int max_gradients(const Program& program, const PipelineShape& shape, int stages
     std::set<int> begun;
     std::map<int, int> updates;  // per step
     int peak = 0;
-    for (const auto [op, stage, number, age] : numbered(program)) {
+    for (const auto [op, stage, number, age, mhz] : numbered(program)) {
         if (op == Op::backward || op == Op::backward_input) begun.insert(shape.find_step(number));
         if (op == Op::reduce) begun.insert(number);
         if (op == Op::step && ++updates[number] == stages_held) begun.erase(number);

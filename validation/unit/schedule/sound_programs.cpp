@@ -205,7 +205,7 @@ std::size_t find_end_for_weight_half(const Program& program, const Instruction& 
                                      const PipelineShape& shape) {
     int missing_reduces = shape.find_step(weight.microbatch) + 1;
     for (std::size_t at = 0; at < program.size(); ++at) {
-        const auto [op, stage, microbatch, age] = program[at];
+        const auto [op, stage, microbatch, age, mhz] = program[at];
         if (op == Op::reduce && stage == weight.stage && --missing_reduces == 0) return at;
         const bool gives_back = op == Op::backward || op == Op::backward_weight;
         if (gives_back && stage == weight.stage - 1 && microbatch == weight.microbatch) return at;

@@ -23,7 +23,7 @@ class Collectives {
 public:
     explicit Collectives(const Program& numbered_program) {
         for (std::size_t at = 0; at < numbered_program.size(); ++at) {
-            const auto [op, stage, number, age] = numbered_program[at];
+            const auto [op, stage, number, age, mhz] = numbered_program[at];
             if (!is_collective(op)) continue;
             Extent& extent = extents_[{op, number}];
             if (extent.count++ == 0) extent.first = at;
@@ -53,7 +53,7 @@ std::string objection_to_order(const Collectives& all, int steps) {
 
 std::string objection_to_places(const Program& program, const Collectives& all, const PipelineShape& shape) {
     for (std::size_t at = 0; at < program.size(); ++at) {
-        const auto [op, stage, microbatch, age] = program[at];
+        const auto [op, stage, microbatch, age, mhz] = program[at];
         if (is_collective(op)) continue;
         if (age > 0) return to_string(program[at]) + " uses old weights";
         const int step = shape.find_step(microbatch);
@@ -89,7 +89,7 @@ Program repeat_speculative_work(const Program& program, const Collectives& all, 
 // Returns an objection unless every message is read before the same message arrives again.
 std::string objection_to_reading(const Program& executed) {
     std::map<std::pair<int, int>, int> unread;
-    for (const auto [op, stage, microbatch, age] : executed) {
+    for (const auto [op, stage, microbatch, age, mhz] : executed) {
         if (op == Op::receive_forward && ++unread[{stage, microbatch}] > 1)
             return "a message arrives again before it is read";
         const bool is_read = op == Op::forward && unread.contains({stage, microbatch});
