@@ -47,6 +47,7 @@ public:
         return {&sent_, device::DType::f32, 1, 1, 1};
     }
     void finish_send(const schedule::Instruction&) override {}
+    void set_clock(int) override {}
     void run(const schedule::Instruction&) override {}
     bool validate_update(const schedule::Instruction&) override { return true; }
     void discard_forward(const schedule::Instruction&) override {}

@@ -205,7 +205,7 @@ setup::PlanState make_decided_state(const setup::Job& job, const setup::PlanStat
     check_layout(decision.layout, ranks, setup::list_layer_facts(job.model).size(), "the new layout");
     setup::PlanState next{.plan = plan_layout(config, job.model, decision.layout, request)};
     setup::check_elastic(config, job.model, next.plan);
-    setup::refuse_clocks(next.plan);
+    setup::refuse_decided_clocks(next.plan);
     check_change(config, next.plan);
     check_batch_is_enough(config, next.plan, request);
     size_microbatches(job, request, ranks, /*trains=*/true, next);

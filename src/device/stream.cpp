@@ -4,7 +4,9 @@
 #include "trireme/device/stream.hpp"
 
 #include <algorithm>
+#include <cmath>
 
+#include "trireme/base/error.hpp"
 #include "trireme/device/gpu_times.hpp"
 #include "trireme/device/power.hpp"
 
@@ -72,6 +74,14 @@ MatmulWork MatmulWork::operator/(double count) const {
 void set_clock(std::size_t state, Stream& stream) {
     set_clock_state(state);
     stream.clock = list_clock_states()[state].speed;
+}
+
+void set_clock_mhz(int mhz, Stream& stream) {
+    const std::vector<ClockState> states = list_clock_states();
+    const auto state =
+        std::ranges::find_if(states, [&](const ClockState& each) { return std::lround(each.mhz) == mhz; });
+    if (state == states.end()) throw BugError(cat("the device has no clock of ", mhz, " MHz"));
+    set_clock(static_cast<std::size_t>(state - states.begin()), stream);
 }
 
 }  // namespace trireme::device

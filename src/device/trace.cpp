@@ -69,6 +69,16 @@ std::vector<TraceMemorySample> Trace::memory_samples() const {
     return memory_samples_;
 }
 
+void Trace::add_clock(int mhz) {
+    const std::lock_guard lock(mutex_);
+    if (clock_changes_.size() < max_events_) clock_changes_.push_back({.seconds = now_seconds(), .mhz = mhz});
+}
+
+std::vector<TraceClockChange> Trace::clock_changes() const {
+    const std::lock_guard lock(mutex_);
+    return clock_changes_;
+}
+
 void TraceSpan::begin(Trace& trace, TraceEvent event) {
     trace_ = &trace;
     event_ = std::move(event);

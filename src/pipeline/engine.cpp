@@ -62,6 +62,7 @@ struct Engine::State {
     explicit State(const EngineContext& engine_context) : context(engine_context), routes(engine_context) {}
 
     void run(const schedule::Instruction& instruction);
+    void set_clock(int mhz);
     void validate(const schedule::Instruction& instruction);
     void repeat_since_update();
     void send(const schedule::Instruction& instruction);
@@ -162,6 +163,7 @@ void Engine::State::run(const schedule::Instruction& instruction) {
     if (is_send(instruction.op)) return send(instruction);
     if (is_receive(instruction.op)) return receive(instruction);
     if (instruction.op == schedule::Op::validate) return validate(instruction);
+    if (instruction.op == schedule::Op::set_clock) return set_clock(instruction.mhz);
     // The sends must end, because the next step uses the memory of their buffers for other tensors. The wait
     // cannot cause a deadlock: no rank waits for this one, which has started all its sends of the step.
     if (instruction.op == schedule::Op::step && context.completes_sends_before_steps)
@@ -174,6 +176,11 @@ void Engine::State::run(const schedule::Instruction& instruction) {
     worker->run(instruction);
     if (context.trace != nullptr && context.trace->is_on())
         worker->synchronize();  // otherwise the span would only cover the launch
+}
+
+void Engine::State::set_clock(int mhz) {
+    worker->set_clock(mhz);
+    if (context.trace != nullptr && context.trace->is_on()) context.trace->add_clock(mhz);
 }
 
 void Engine::State::validate(const schedule::Instruction& instruction) {

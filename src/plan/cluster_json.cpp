@@ -42,7 +42,7 @@ DeviceClock parse_clock(const JsonNode& node) {
     const JsonNode watts = node.at("watts");
     const std::array<std::string, 2> watt_keys{"idle", "busy"};
     watts.require_keys(watt_keys);
-    return {.mhz = parse_positive(node.at("mhz"), "MHz"),
+    return {.mhz = static_cast<double>(parse_count(node.at("mhz"))),
             .speed = parse_positive(node.at("speed"), "fraction of the speed of the highest clock"),
             .idle_watts = watts.at("idle").number(),
             .busy_watts = watts.at("busy").number()};
@@ -54,7 +54,9 @@ std::vector<DeviceClock> parse_clocks(const JsonNode& node) {
         clocks.push_back(parse_clock(item));
         const JsonNode speed = item.at("speed");
         const JsonNode mhz = item.at("mhz");
-        if (clocks.back().busy_watts <= 0) item.at("watts").at("busy").refuse("above 0 (watts)");
+        const JsonNode busy_watts = item.at("watts").at("busy");
+        if (clocks.back().busy_watts <= 0) busy_watts.refuse("above 0 (watts)");
+        if (clocks.back().busy_watts < clocks.back().idle_watts) busy_watts.refuse("at least the idle watts");
         if (clocks.size() > 1 && clocks.back().mhz >= clocks[clocks.size() - 2].mhz)
             mhz.refuse("below the previous clock");
         if (clocks.size() == 1 && clocks.front().speed != 1)

@@ -144,6 +144,11 @@ std::string to_json(const device::TraceMemorySample& memory, int rank, const Clo
                        1e6 * clock_line(memory.seconds), rank, 1e-6 * static_cast<double>(memory.bytes));
 }
 
+std::string to_json(const device::TraceClockChange& change, int rank, const ClockLine& clock_line) {
+    return fmt::format(R"({{"name":"clock_mhz","ph":"C","ts":{:.3f},"pid":{},"args":{{"MHz":{}}}}})",
+                       1e6 * clock_line(change.seconds), rank, change.mhz);
+}
+
 // A message between two adjacent stages: `lower_stage`, which is closer to the embedding, and the next stage.
 struct StageMessage {
     std::size_t step = 0;
@@ -285,6 +290,8 @@ std::string to_json(const device::Trace& trace, int rank, int team_index, const 
     for (const device::TraceEvent& event : events) text += ",\n" + to_json(event, rank, clock_line);
     for (const device::TraceMemorySample& memory : trace.memory_samples())
         text += ",\n" + to_json(memory, rank, clock_line);
+    for (const device::TraceClockChange& change : trace.clock_changes())
+        text += ",\n" + to_json(change, rank, clock_line);
     return text + format_message_arrows(events, rank, team_index, clock_line);
 }
 

@@ -282,7 +282,7 @@ private:
 std::shared_ptr<GhostWorld> make_world(const config::RunConfig& config, const comm::Session& session) {
     setup::Setup setup = setup::set_up(config, session.size());
     rank::check_traced_steps(config.run.trace, setup.job.steps);
-    setup::refuse_clocks(setup.current.plan);
+    setup::choose_clocks(setup.job, session.size(), setup.current);
     adapt::check_straggler(config, setup.current.plan);
     adapt::check_followed_lengths(setup, session.nodes());
     setup.job.slow_run = make_slow_run(setup.job, session.size());

@@ -344,7 +344,7 @@ std::unique_ptr<Backend> make_real_backend(const config::RunConfig& config, cons
         setup = set_up_from_checkpoint(config, session.size());
         rank::check_traced_steps(config.run.trace, setup->job.steps);
         setup->job.slow_run = make_slow_run(setup->job, session.size());
-        setup::refuse_clocks(setup->current.plan);
+        setup::choose_clocks(setup->job, session.size(), setup->current);
         adapt::check_straggler(config, setup->current.plan);
         adapt::check_followed_lengths(*setup, session.nodes());
         recorded = adapt::choose_first_plan(*setup, session.nodes(), session.rank());

@@ -26,7 +26,8 @@ PassKey GhostPasses::make_key(const GhostPass& ghost) const {
                 .rows = pass.batch.rows(),
                 .predicted_rows = pass.batch.predicted_rows.columns,
                 .samples = pass.batch.segments.size(),
-                .levels = ghost.stash.levels};
+                .levels = ghost.stash.levels,
+                .clock = pass.stream.clock};
     if (pass.group != nullptr) key.team_position = pass.group->communicator.rank();
     if (pass.is_training && resizing_ != nullptr) key.period = resizing_->period();
     for (const kernels::Segment& segment : pass.batch.segments) {

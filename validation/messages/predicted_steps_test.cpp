@@ -255,7 +255,8 @@ protected:
 
     // Compares the seconds of each step in the plan, and the joules of the first one if the devices have watts,
     // with those of a simulated run with the same options.
-    void expect_agreement(const std::string& cluster, int ranks, const std::string& options, double tolerance) {
+    void expect_agreement(const std::string& cluster, int ranks, const std::string& options, double tolerance,
+                          const std::string& charge = "auto") {
         SCOPED_TRACE(options);
         const std::string all =
             "--cluster " + cluster +
@@ -263,7 +264,7 @@ protected:
         const json plan = planned(all);
         const std::string folder = "agreement-" + std::to_string(runs_++);
         const Outcome outcome = run("simulate --math off --quiet --ranks " + std::to_string(ranks) +
-                                    " --run-dir " + folder + " " + all);
+                                    " --charge " + charge + " --run-dir " + folder + " " + all);
         ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
         EXPECT_EQ(plan.at("prediction").at("unit"), "s");
         ASSERT_EQ(plan.at("steps").size(), 3U);
@@ -278,8 +279,60 @@ protected:
                     tolerance * simulated_joules);
     }
 
+    // Writes the schedule of the options to `file`, with a CLOCK before each pass. `find_clocks(team)` returns
+    // the clocks of the devices of a team, of which a fixed sequence of draws chooses.
+    template <class FindClocks>
+    void write_clocked_schedule(const std::string& file, const std::string& options,
+                                const FindClocks& find_clocks) const {
+        const Outcome outcome = run("plan --format csv " + options);
+        ASSERT_EQ(outcome.code, 0) << outcome.err;
+        std::istringstream lines(outcome.out);
+        std::string text;
+        std::size_t draw = 0;
+        std::size_t team = 0;
+        for (std::string line; std::getline(lines, line); ++team) {
+            std::istringstream cells(line);
+            const json clocks = find_clocks(team);
+            for (std::string cell; std::getline(cells, cell, ',');) {
+                draw = (draw * 1103515245 + 12345) % 2147483648;
+                const bool is_pass = cell.find_first_of("FBIW") != std::string::npos &&
+                                     cell.find_first_not_of("0123456789FBIW") == std::string::npos;
+                if (is_pass) text += "CLOCK" + clocks.at(draw / 65536 % clocks.size()).at("mhz").dump() + ",";
+                text += cell + ",";
+            }
+            text.back() = '\n';
+        }
+        write(file, text);
+    }
+
     int runs_ = 0;
 };
+
+// Each team sets another clock before each of its passes.
+TEST_F(PlansOnClusters, AgreeWithSimulatedClocks) {
+    const std::string cluster = TRIREME_SOURCE_DIR "/perf/clusters/a100-8-v100-2x8.json";
+    const json groups = json::parse(read(cluster)).at("groups");
+    const auto find_clocks_of_rank = [&](std::size_t rank) {
+        return groups.at(rank < 8 ? 0 : 1).at("device").at("clocks");
+    };
+    const std::string costs =
+        "--cluster " + cluster + " --model gpt2 --layers 4 --vocabulary 257 --max-length 400 ";
+    const std::string grid = "--pipe 4 --data 4 --microbatches 4 --batch 64";
+    for (const std::string schedule : {"1f1b", "zb-h1"}) {
+        write_clocked_schedule(schedule + ".csv", costs + grid + " --schedule " + schedule,
+                               [&](std::size_t team) {
+                                   return find_clocks_of_rank(team % 4 * 4 + team / 4);  // team: replica, stage
+                               });
+        for (const std::string charge : {"kernels", "passes"})
+            expect_agreement(cluster, 16, grid + " --network free --schedule " + schedule + ".csv", 0.01,
+                             charge);
+    }
+    expect_agreement(cluster, 16, grid + " --network free --energy uniform", 0.01);
+    const std::string teams = "--pipe 2 --tensor 2 --microbatches 4 --batch 16";
+    write_clocked_schedule("teams.csv", costs + teams,
+                           [&](std::size_t team) { return find_clocks_of_rank(2 * team); });
+    expect_agreement(cluster, 4, teams + " --schedule teams.csv", 0.05);
+}
 
 TEST_F(PlansOnClusters, AgreeWithSimulatedStepsWithoutNetwork) {
     const std::string cluster = TRIREME_SOURCE_DIR "/perf/clusters/v100-2x8.json";

@@ -56,6 +56,46 @@ TEST_F(Simulate, TakesTwiceAsLongOnADeviceOfHalfTheSpeed) {
     }
 }
 
+// A device with three clocks. The clipped norm makes some guesses of zb-h1 wrong, so that updates are rolled
+// back.
+TEST_F(Simulate, GivesTheSameLossesAtAllClocks) {
+    json cluster = abacus();
+    for (const int mhz : {900, 600, 300})
+        cluster["device"]["clocks"].push_back(
+            {{"mhz", mhz}, {"speed", mhz / 900.0}, {"watts", {{"idle", 10}, {"busy", 20 + mhz / 10}}}});
+    write("abacus.json", cluster.dump());
+    const std::string grid = "--pipe 4 --schedule ";
+    const Outcome plan =
+        run("plan --model gpt2-tiny --vocabulary 257 --microbatches 4 --format csv " + grid + "zb-h1");
+    ASSERT_EQ(plan.code, 0) << plan.err;
+    write("plain.csv", plan.out);
+    std::string clocked;
+    for (std::size_t i = 0; i < plan.out.size(); ++i) {
+        const bool begins_cell = i == 0 || plan.out[i - 1] == ',' || plan.out[i - 1] == '\n';
+        if (begins_cell) clocked += std::string("CLOCK") + std::to_string(300 * (1 + i % 3)) + ",";
+        clocked += plan.out[i];
+    }
+    write("clocked.csv", clocked);
+    const std::string options = "--dtype f64 --device reference --clip 0.5 --eval-every 1 ";
+    cluster["device"]["flops"]["f64"] = 1e9;
+    write("abacus.json", cluster.dump());
+
+    const std::vector<json> plain = simulated("abacus.json", options + grid + "plain.csv");
+    const std::vector<json> with_clocks = simulated("abacus.json", options + grid + "clocked.csv");
+
+    for (const char* const field : {"loss", "grad_norm"})
+        EXPECT_EQ(each(with_clocks, field), each(plain, field));
+    const auto list_validation_losses = [](const std::vector<json>& steps) {
+        std::vector<json> losses;
+        for (const json& step : steps)
+            if (step.contains("validation_loss")) losses.push_back(step.at("validation_loss"));
+        return losses;
+    };
+    EXPECT_EQ(list_validation_losses(with_clocks), list_validation_losses(plain));
+    EXPECT_EQ(list_validation_losses(plain).size(), 2U);
+    EXPECT_GT(each(with_clocks, "seconds").at(1), each(plain, "seconds").at(1));
+}
+
 TEST_F(Simulate, RecordsThePeakRateOfTheSimulatedDevices) {
     simulated("abacus.json", "--pipe 4");
 

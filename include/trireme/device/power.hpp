@@ -29,6 +29,8 @@ void set_clock_state(std::size_t state);
 
 // Selects the clock state with index `state`, and scales the simulated kernel times of `stream` accordingly.
 void set_clock(std::size_t state, Stream& stream);
+// Same as set_clock(), for the state with this clock in MHz. Throws BugError if there is none.
+void set_clock_mhz(int mhz, Stream& stream);
 
 // Returns the energy that the device has consumed since an arbitrary moment in the past; empty if the energy is
 // not measured.

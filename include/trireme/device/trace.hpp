@@ -44,6 +44,12 @@ struct TraceMemorySample {
     std::size_t bytes = 0;
 };
 
+// A change of the clock of the rank's device.
+struct TraceClockChange {
+    double seconds = 0;  // time by now_seconds()
+    int mhz = 0;
+};
+
 // The steps to trace: `first` to `last`, both included, numbered from 1.
 struct TracedSteps {
     std::size_t first = 0;
@@ -78,6 +84,8 @@ public:
     // Records the resident memory of the process now. No-op in a simulation, whose ranks share one process.
     void add_memory();
     std::vector<TraceMemorySample> memory_samples() const;
+    void add_clock(int mhz);  // records a change of the clock now
+    std::vector<TraceClockChange> clock_changes() const;
 
 private:
     TracedSteps steps_;
@@ -88,6 +96,7 @@ private:
     mutable std::mutex mutex_;  // guards the members below
     std::vector<TraceEvent> events_;
     std::vector<TraceMemorySample> memory_samples_;
+    std::vector<TraceClockChange> clock_changes_;
     std::size_t dropped_events_ = 0;
 };
 

@@ -29,6 +29,8 @@ public:
 
     // Executes a REDUCE, a STEP, or a compute instruction. The inputs of a compute instruction have arrived.
     virtual void run(const schedule::Instruction& instruction) = 0;
+    // Sets the clock of the device for the instructions that follow.
+    virtual void set_clock(int mhz) = 0;
     // Waits until all instructions that were passed to run() are done. A GPU executes them asynchronously.
     virtual void synchronize() {}
 

@@ -9,8 +9,8 @@
 
 namespace trireme::schedule {
 
-// Joules of all devices of a team for one pass or one STEP, beyond those of idle devices in the same time; 0 if
-// they are not known.
+// Joules of all devices of a team for one pass or one STEP, in addition to those that idle devices would need in
+// the same time; 0 if they are not known.
 struct StageJoules {
     double forward = 0;
     double backward_input = 0;

@@ -35,6 +35,12 @@ struct PipelineShape {
     int find_executor(int stage, int microbatch) const {
         return executor[static_cast<std::size_t>(stage)][static_cast<std::size_t>(microbatch % microbatches)];
     }
+    // Returns the last micro-batch of a step that a team executes in a stage; 0 if it executes none.
+    int find_last_microbatch(int team, int stage) const {
+        const std::vector<int>& executors = executor[static_cast<std::size_t>(stage)];
+        const auto after_last = std::find(executors.rbegin(), executors.rend(), team).base();
+        return std::max(0, static_cast<int>(after_last - executors.begin()) - 1);
+    }
     // Returns the number of micro-batches of a step that a team executes in a stage.
     int count_turns(int team, int stage) const {
         return static_cast<int>(std::ranges::count(executor[static_cast<std::size_t>(stage)], team));

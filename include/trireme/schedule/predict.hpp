@@ -62,8 +62,8 @@ struct StepTime {
 // `phases`. Throws BugError if they deadlock, or if the costs do not fit the shape.
 StepTime predict_step(const Phases& phases, const PipelineShape& shape, const StepCosts& costs);
 
-// Returns the least joules of each team, over all its devices, for the passes of a step in a time of `seconds`
-// if no device ever waited and its clock followed any two of its clocks in turn. `costs` must have clocks.
+// Returns the least joules of each team, over all its devices, for the passes of a step in a time of `seconds`,
+// if the devices ran slower instead of waiting and could change the clock within a pass. `costs` must have clocks.
 std::vector<double> find_min_joules(const Phases& phases, const PipelineShape& shape, const StepCosts& costs,
                                     double seconds);
 

@@ -12,6 +12,9 @@
 
 namespace trireme::setup {
 
+struct Job;
+struct PlanState;
+
 // Returns the clocks of a rank's device, highest first; an empty list if they are not known.
 using RankClocks = std::function<std::span<const plan::DeviceClock>(int rank)>;
 
@@ -26,14 +29,18 @@ schedule::StepCosts make_clocked_costs(const std::vector<schedule::StageCost>& s
                                        const RankClocks& find_clocks);
 
 // Throws ConfigError if the plan sets clocks, or --energy uniform would set them, but list_team_clocks()
-// returns none, or if the plan sets a clock that the device does not have. Also if both would set clocks.
+// returns none, or if the plan sets a clock that the device does not have, or if both set clocks.
 void check_clocks(const plan::Plan& plan, config::Energy energy, const RankClocks& find_clocks);
 
 // Returns the plan with the clocks of --energy uniform: all passes of a team have the clock at which the team
 // needs the fewest joules for a step, if all teams have equally low clocks. The costs must have clocks.
 plan::Plan set_uniform_clocks(plan::Plan plan, const schedule::StepCosts& costs);
 
-// Throws ConfigError if the plan sets clocks, because only forecasts can do this.
-void refuse_clocks(const plan::Plan& plan);
+// Sets the clocks of --energy in the current plan, for its first step. Throws ConfigError if the run cannot set
+// the clocks of the plan or those of --energy.
+void choose_clocks(const Job& job, int ranks, PlanState& current);
+
+// Throws ConfigError if the plan of a decision sets clocks.
+void refuse_decided_clocks(const plan::Plan& plan);
 
 }  // namespace trireme::setup

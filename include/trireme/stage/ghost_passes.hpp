@@ -40,6 +40,7 @@ struct PassKey {
     std::size_t length_sum = 0;
     std::size_t square_length_sum = 0;
     std::vector<plan::Recompute> levels = {};  // of ActivationStash
+    double clock = 1;                          // see device::Stream
 
     friend auto operator<=>(const PassKey&, const PassKey&) = default;
 };

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/device/power.hpp"
 #include "trireme/pipeline/stage_worker.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 #include "trireme/stage/ghost_passes.hpp"
@@ -71,6 +72,11 @@ public:
     device::ConstTensor find_send_buffer(const schedule::Instruction& send) override;
     void finish_send(const schedule::Instruction& send) override;
     void run(const schedule::Instruction& instruction) override;
+    void set_clock(int mhz) override { device::set_clock_mhz(mhz, *stream_); }
+    // Sets the highest clock if an instruction has set a lower one. Must not be called before begin().
+    void restore_clock() {
+        if (stream_->clock != 1) device::set_clock(0, *stream_);
+    }
     void synchronize() override { stream_->synchronize(); }
     bool validate_update(const schedule::Instruction& validate) override;
     void discard_forward(const schedule::Instruction& forward) override;

@@ -39,7 +39,7 @@ struct MemoryFit {
 // The energy of a step, in joules, over all ranks.
 struct EnergyForecast {
     double joules = 0;
-    // For the same passes in the same time if no rank ever waited: see schedule::find_min_joules().
+    // A lower limit for all clocks with which a step takes as long: see schedule::find_min_joules().
     double min_joules = 0;
 };
 
@@ -47,7 +47,7 @@ struct EnergyForecast {
 struct StepForecast {
     std::vector<plan::MicrobatchShape> microbatches;
     std::vector<std::vector<std::size_t>> replicas;  // see setup::PredictedStep
-    std::vector<std::vector<double>> pass_seconds;   // [stage][micro-batch]: forward plus backward
+    std::vector<std::vector<double>> pass_seconds;   // [stage][micro-batch]: both passes, at the highest clock
     double seconds = 0;
     setup::StepFit memory = {};                            // see setup::StepPredictor::predict_memory()
     std::optional<records::ElasticDecision> elastic = {};  // if the layout follows the lengths of samples
@@ -58,7 +58,7 @@ struct StepForecast {
 struct Forecast {
     model::ModelConfig model;
     plan::Plan plan;
-    std::vector<schedule::StageCost> costs;  // per stage: the mean over the micro-batches of a step
+    std::vector<schedule::StageCost> costs;  // per stage: the mean over a step, at the highest clock
     std::string unit = "cost units";         // of all times: "s" if costs are measured or predicted
     std::string cost_source;  // for example "measured with ..."; empty if the options state the costs
     std::vector<schedule::StageCost> counted_costs;  // per stage: GFLOP of the largest training micro-batch

@@ -66,9 +66,8 @@ Option make_cost_option(std::vector<schedule::StageCost>& costs) {
         .description =
             {"cost", "COSTS",
              "relative costs in place of --profile: forward pass (F), input gradients (I), weight gradients "
-             "(W), a message (send), gradient all-reduce (reduce), optimizer step (step); fraction of the "
-             "passes "
-             "that follows the clock (clocked); separate stages by ';'. If neither is set: "
+             "(W), a message (send), gradient all-reduce (reduce), optimizer step (step); fraction of a pass "
+             "that slows down at lower clocks (clocked); separate stages by ';'. If neither is set: "
              "F=1,I=1,W=1,send=0,reduce=0,step=0, or counted FLOPs with --compare"},
         .set = [&costs](const Setting& setting) { costs = parse_costs(setting); },
         .get = [&costs] { return format_costs(costs); }};

@@ -31,11 +31,6 @@ OptionGroup make_plan_options(tools::PlanConfig& config) {
                 make_integer_option({"ranks", "", "number of ranks to plan for with --partition pipedream"},
                                     config.ranks),
                 make_compare_option(config.compare),
-                make_choice_option({"energy", "", "clocks of the devices that --cluster describes"},
-                                   config.run.policy.energy,
-                                   {{"baseline", config::Energy::baseline, "none are set"},
-                                    {"uniform", config::Energy::uniform,
-                                     "each rank has the clock at which it needs the least energy for a step"}}),
             }};
 }
 

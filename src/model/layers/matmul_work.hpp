@@ -14,7 +14,7 @@ void launch_matmul(device::Stream& stream, const Op& matmul, double full_flops_r
     const double seconds = kernels::launch(stream, matmul);
     const device::Cost cost = matmul.cost();
     device::MatmulWork work{.flops = cost.flops, .full_flops = full_flops_ratio * cost.flops, .calls = 1};
-    if (stream.expect_seconds) work.expected_seconds = stream.expect_seconds(cost, 1);
+    if (stream.expect_seconds) work.expected_seconds = stream.expect_seconds(cost, stream.clock);
     if (stream.gpu_times) return stream.gpu_times->mark_as_matmul(work);
     work.seconds = seconds;
     stream.matmuls += work;

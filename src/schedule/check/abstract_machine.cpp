@@ -263,11 +263,8 @@ AbstractMachine::Reduction& AbstractMachine::find_reduction(int stage, std::size
 // Returns the costs of the last micro-batch that the team executes in the stage in this step. If the team
 // executes none, returns the costs of the first micro-batch of the step.
 const StageCost& AbstractMachine::find_step_cost(int team, int stage, std::size_t step) const {
-    const std::vector<int>& executors = shape_.executor[static_cast<std::size_t>(stage)];
-    const auto after_last = std::find(executors.rbegin(), executors.rend(), team).base();
-    const auto count = static_cast<int>(after_last - executors.begin());
-    return costs_.find(stage, static_cast<int>(step) * shape_.microbatches + std::max(0, count - 1),
-                       team_state(team).clock_index);
+    const int first = static_cast<int>(step) * shape_.microbatches;
+    return costs_.find(stage, first + shape_.find_last_microbatch(team, stage), team_state(team).clock_index);
 }
 
 const StageCost& AbstractMachine::find_cost(int team, const Instruction& instruction) const {

@@ -49,9 +49,7 @@ RuleViolation find_unknown_number(const InstructionContext& context) {
 RuleViolation find_wrong_clock(const InstructionContext& context) {
     const int mhz = context.instruction().mhz;
     if (mhz > 0 && context.instruction() == Instruction{.op = Op::set_clock, .mhz = mhz}) return std::nullopt;
-    return cat(describe_position(context), ", sets a clock of ", mhz,
-               " MHz for all stages and micro-batches; a clock must be above 0 MHz, and has no stage and no "
-               "micro-batch");
+    return cat(describe_position(context), ", sets a clock of ", mhz, " MHz; a clock must be above 0 MHz");
 }
 
 RuleViolation find_training_in_forward_only(const InstructionContext& context) {

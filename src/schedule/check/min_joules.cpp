@@ -44,14 +44,17 @@ std::vector<Slowing> list_slowings(const std::vector<Point>& points) {
     }
 }
 
-// Returns the costs of an instruction of a step at each clock of the team.
+// Returns the costs of an instruction of a step at each clock of the team. Joules are in addition to those of
+// the same time at the least idle watts.
 std::vector<Point> list_points(const Instruction& instruction, int microbatch, const StepCosts& costs,
-                               std::size_t clocks) {
+                               const std::vector<double>& idle_watts) {
+    const double min_idle_watts = std::ranges::min(idle_watts);
     std::vector<Point> points;
-    for (std::size_t clock = 0; clock < clocks; ++clock) {
+    for (std::size_t clock = 0; clock < idle_watts.size(); ++clock) {
         const StageCost& cost = costs.find(instruction.stage, microbatch, clock);
-        points.push_back(
-            {.seconds = cost.find_time(instruction.op), .joules = cost.find_joules(instruction.op)});
+        const double seconds = cost.find_time(instruction.op);
+        const double idle_joules = (idle_watts[clock] - min_idle_watts) * seconds;
+        points.push_back({.seconds = seconds, .joules = cost.find_joules(instruction.op) + idle_joules});
     }
     return points;
 }
@@ -62,10 +65,7 @@ double spend(double slack, std::vector<Slowing> slowings) {
     std::ranges::stable_sort(slowings, std::greater<>(), &Slowing::joules_per_second);
     double saved = 0;
     for (const Slowing& slowing : slowings) {
-        if (slowing.seconds >= slack) {
-            return saved + (slowing.seconds > 0 ? slowing.saved_joules * slack / slowing.seconds
-                                                : slowing.saved_joules);
-        }
+        if (slowing.seconds > slack) return saved + slowing.saved_joules * slack / slowing.seconds;
         slack -= slowing.seconds;
         saved += slowing.saved_joules;
     }
@@ -74,28 +74,25 @@ double spend(double slack, std::vector<Slowing> slowings) {
 
 // Returns the micro-batch that has the costs of an instruction of a step: see StepCosts.
 int find_microbatch(const Instruction& instruction, int team, const PipelineShape& shape) {
-    if (has_microbatch(instruction.op)) return instruction.microbatch % shape.microbatches;
-    const std::vector<int>& executors = shape.executor[static_cast<std::size_t>(instruction.stage)];
-    const auto after_last = std::find(executors.rbegin(), executors.rend(), team).base();
-    return std::max(0, static_cast<int>(after_last - executors.begin()) - 1);
+    return has_microbatch(instruction.op) ? instruction.microbatch % shape.microbatches
+                                          : shape.find_last_microbatch(team, instruction.stage);
 }
 
 // `program` may contain passes of later steps.
 double find_min_joules(int team, const Program& program, const PipelineShape& shape, const StepCosts& costs,
                        double seconds) {
-    const TeamClocks& clocks = costs.clocks()[static_cast<std::size_t>(team)];
+    const std::vector<double>& idle_watts = costs.clocks()[static_cast<std::size_t>(team)].idle_watts;
     std::vector<Slowing> slowings;
-    double joules = seconds * clocks.idle_watts.front();
+    double joules = seconds * std::ranges::min(idle_watts);
     double slack = seconds;
     for (const Instruction& instruction : program) {
         if (!is_compute(instruction.op) && instruction.op != Op::step) continue;
         const int microbatch = find_microbatch(instruction, team, shape);
         if (is_compute(instruction.op) && costs.is_empty(microbatch)) continue;
-        const StageCost& cost = costs.find(instruction.stage, microbatch);
-        std::ranges::copy(list_slowings(list_points(instruction, microbatch, costs, clocks.mhz.size())),
-                          std::back_inserter(slowings));
-        joules += cost.find_joules(instruction.op);
-        slack -= cost.find_time(instruction.op);
+        const std::vector<Point> points = list_points(instruction, microbatch, costs, idle_watts);
+        std::ranges::copy(list_slowings(points), std::back_inserter(slowings));
+        joules += points.front().joules;
+        slack -= points.front().seconds;
     }
     return joules - spend(std::max(0.0, slack), std::move(slowings));
 }

@@ -123,8 +123,10 @@ int count_look_ahead_steps(const Phases& phases, int microbatches) {
 }
 
 bool has_prologue(const Phases& phases) {
-    return std::any_of(phases.prologue.begin(), phases.prologue.end(),
-                       [](const Program& program) { return !program.empty(); });
+    const auto has_work = [](const Program& program) {
+        return std::ranges::any_of(program, [](const Instruction& each) { return each.op != Op::set_clock; });
+    };
+    return std::ranges::any_of(phases.prologue, has_work);
 }
 
 bool keeps_work_in_flight(const Phases& phases, int microbatches) {

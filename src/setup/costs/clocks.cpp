@@ -7,29 +7,39 @@
 
 #include "trireme/base/error.hpp"
 #include "trireme/base/regular_file.hpp"
+#include "trireme/device/clock.hpp"
 #include "trireme/policy/clocks.hpp"
 #include "trireme/schedule/clocks.hpp"
 #include "trireme/schedule/predict.hpp"
 #include "trireme/schedule/schedule_text.hpp"
+#include "trireme/setup/machine.hpp"
+#include "trireme/setup/setup.hpp"
+#include "trireme/setup/stage_work.hpp"
+#include "trireme/setup/step_costs.hpp"
+#include "trireme/setup/step_planner.hpp"
 
 namespace trireme::setup {
 namespace {
 
-// Returns the position of a CLOCK in the schedule file of the plan, for example "cell 3 of program 1".
-std::string describe_cell(const plan::Plan& plan, const schedule::Instruction& clock) {
+// Returns the position of a CLOCK of a team in the schedule file of the plan, for example "cell 3 of program
+// 1". Empty cells are not counted.
+std::string describe_cell(const plan::Plan& plan, std::size_t team, const schedule::Instruction& clock) {
     const schedule::Phases programs =
         schedule::parse_phases_csv(read_regular_file(plan.schedule, "--schedule"), plan.schedule);
-    for (std::size_t line = 0; line < programs.body.size(); ++line) {
-        std::size_t earlier_cells = 0;
-        for (const schedule::Program* const program : {&programs.prologue[line], &programs.body[line]}) {
-            const auto found = std::ranges::find(*program, clock);
-            if (found != program->end())
-                return cat("cell ", earlier_cells + static_cast<std::size_t>(found - program->begin()) + 1,
-                           " of program ", line + 1);
-            earlier_cells += program->empty() ? 0 : program->size() + 1;  // the cell BODY follows the prologue
-        }
+    std::size_t line = team;
+    for (std::size_t other = 0; other < programs.body.size(); ++other) {
+        // A file may also have one line per rank.
+        if (programs.body.size() != plan.teams.size() && std::ranges::count(programs.body[other], clock) > 0)
+            line = other;
     }
-    return "a program";
+    std::size_t cell = 1;
+    for (const schedule::Program* const program : {&programs.prologue[line], &programs.body[line]}) {
+        const auto found = std::ranges::find(*program, clock);
+        cell += static_cast<std::size_t>(found - program->begin());
+        if (found != program->end()) break;
+        cell += program->empty() ? 0 : 1;  // the cell BODY follows the prologue
+    }
+    return cat("cell ", cell, " of program ", line + 1);
 }
 
 // Throws ConfigError if a CLOCK of the program is not in `mhz`, the clocks of the team.
@@ -39,14 +49,16 @@ void check_listed_clocks(const plan::Plan& plan, std::size_t team, const schedul
         if (each.op != schedule::Op::set_clock || std::ranges::find(mhz, each.mhz) != mhz.end()) continue;
         const int nearest =
             *std::ranges::min_element(mhz, {}, [&](int clock) { return std::abs(clock - each.mhz); });
-        throw ConfigError(cat(to_string(each), " in ", describe_cell(plan, each), " of ", plan.schedule,
+        throw ConfigError(cat(to_string(each), " in ", describe_cell(plan, team, each), " of ", plan.schedule,
                               " is not a clock of the device of rank ", plan.teams[team].ranks.front(),
                               "; the nearest one is ", nearest, " MHz"));
     }
 }
 
-bool have_equal_clocks(std::span<const plan::DeviceClock> a, std::span<const plan::DeviceClock> b) {
-    return std::ranges::equal(a, b, {}, &plan::DeviceClock::mhz, &plan::DeviceClock::mhz);
+bool are_alike(std::span<const plan::DeviceClock> a, std::span<const plan::DeviceClock> b) {
+    return std::ranges::equal(a, b, [](const plan::DeviceClock& one, const plan::DeviceClock& other) {
+        return one.mhz == other.mhz && one.speed == other.speed;
+    });
 }
 
 // Throws ConfigError if the clocks of a rank are not known, or if the ranks of a team have different clocks.
@@ -60,7 +72,7 @@ void check_team_clocks(const std::vector<layout::Team>& teams, const std::string
                 cat(setter, " sets clocks, but the clocks and watts of the device of rank ", team.ranks.front(),
                     " are not known; name a file that lists them (device.clocks) with --cluster"));
         for (const int rank : team.ranks) {
-            if (have_equal_clocks(first, find_clocks(rank))) continue;
+            if (are_alike(first, find_clocks(rank))) continue;
             throw ConfigError(
                 cat(setter, " sets equal clocks for rank ", team.ranks.front(), " and rank ", rank,
                     ", which hold a replica together, but their devices have different clocks; use "
@@ -102,7 +114,7 @@ std::vector<schedule::TeamClocks> list_team_clocks(const std::vector<layout::Tea
         clocks.idle_watts.resize(first.size());
         for (const int rank : team.ranks) {
             const std::span<const plan::DeviceClock> of_rank = find_clocks(rank);
-            if (!have_equal_clocks(of_rank, first)) return {};
+            if (!are_alike(of_rank, first)) return {};
             for (std::size_t k = 0; k < of_rank.size(); ++k) clocks.idle_watts[k] += of_rank[k].idle_watts;
         }
     }
@@ -174,11 +186,38 @@ plan::Plan set_uniform_clocks(plan::Plan plan, const schedule::StepCosts& costs)
     return plan;
 }
 
-void refuse_clocks(const plan::Plan& plan) {
+void choose_clocks(const Job& job, int ranks, PlanState& current) {
+    const config::PolicyConfig& policy = job.config.policy;
+    const bool is_uniform = policy.energy == config::Energy::uniform;
+    if (!is_uniform && !sets_clocks(current.plan.training.phases())) return;
+    const std::string setter = is_uniform ? "--energy uniform" : current.plan.schedule;
+    if (!device::time_is_simulated())
+        throw ConfigError(cat(setter,
+                              " sets clocks during a step, which only `trireme plan` and `trireme simulate` "
+                              "can do; ",
+                              is_uniform ? "remove --energy" : "remove its CLOCK cells"));
+    const char* const changing_option = policy.straggler != config::StragglerPolicy::off ? "--straggler"
+                                        : policy.elastic != config::Elastic::off         ? "--elastic"
+                                        : !policy.decisions.empty()                      ? "--decisions"
+                                                                                         : nullptr;
+    if (changing_option != nullptr)
+        throw ConfigError(cat(setter, " sets clocks, which needs a plan that stays; remove ", changing_option));
+    const Machine machine = choose_machine(job, ranks);
+    check_clocks(current.plan, policy.energy, [&](int rank) { return machine.find_clocks(rank); });
+    if (!is_uniform) return;
+    StepPlanner planner(job, current);
+    std::vector<plan::MicrobatchShape> shapes;
+    for (const stage::BatchShape& shape : planner.list_shapes(0)) shapes.push_back(count_shape(shape));
+    const PricedPlan priced = make_priced_plan(job, current);
+    const schedule::StepCosts costs =
+        StepCostPredictor(priced, machine).predict_at_all_clocks(shapes, planner.plan_step(0).fit.levels);
+    current.plan = set_uniform_clocks(std::move(current.plan), costs);
+}
+
+void refuse_decided_clocks(const plan::Plan& plan) {
     if (sets_clocks(plan.training.phases()))
-        throw ConfigError(cat(plan.schedule,
-                              " sets clocks, which only `trireme plan` can predict so far; remove "
-                              "its CLOCK cells"));
+        throw ConfigError(
+            cat("a plan of --decisions cannot set clocks, but ", plan.schedule, " has CLOCK cells"));
 }
 
 }  // namespace trireme::setup

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "trireme/base/error.hpp"
+#include "trireme/schedule/clocks.hpp"
 #include "trireme/setup/machine.hpp"
 #include "trireme/setup/model_work.hpp"
 #include "trireme/setup/stage_work.hpp"
@@ -32,6 +33,7 @@ struct StepPredictor::State {
         : steps(job.steps),
           is_elastic(job.config.policy.elastic == config::Elastic::length),
           current(std::move(plan_state)),
+          has_clocks(sets_clocks(current.plan.training.phases())),
           planner(job, current),
           machine(std::move(machine_of_job)),
           priced(make_priced_plan(job, current)),
@@ -45,9 +47,16 @@ struct StepPredictor::State {
         return shapes;
     }
 
+    schedule::StepCosts predict_costs(std::size_t step) {
+        const std::vector<plan::MicrobatchShape> shapes = count_shapes(step);
+        const std::vector<plan::MicrobatchLevels>& levels = planner.plan_step(step).fit.levels;
+        return has_clocks ? costs.predict_at_all_clocks(shapes, levels) : costs.predict(shapes, levels);
+    }
+
     std::size_t steps;
     bool is_elastic;
     PlanState current;
+    bool has_clocks;  // the plan sets clocks
     StepPlanner planner;
     Machine machine;
     PricedPlan priced;
@@ -73,9 +82,7 @@ double StepPredictor::predict_seconds(std::size_t step) {
     const std::size_t first = step - std::min(step, neighbours);
     const std::size_t last = std::min(step + neighbours, std::max(step + 1, state_->steps) - 1);
     std::vector<schedule::StepCosts> costs;
-    for (std::size_t each = first; each <= last; ++each)
-        costs.push_back(
-            state_->costs.predict(state_->count_shapes(each), state_->planner.plan_step(each).fit.levels));
+    for (std::size_t each = first; each <= last; ++each) costs.push_back(state_->predict_costs(each));
     return predict_steps(training.phases(), training.shape, costs)[step - first] +
            state_->planner.plan_step(step).fit.offload_seconds;
 }
@@ -87,10 +94,9 @@ double StepPredictor::predict_independent_step(std::size_t step) {
         return known->second;
     if (state_->known_seconds.size() == max_known_steps) state_->known_seconds.clear();
     const plan::ProvedPrograms& training = state_->current.plan.training;
-    const StepFit& fit = state_->planner.plan_step(step).fit;
     const double seconds =
-        predict_steps(training.phases(), training.shape, {state_->costs.predict(shapes, fit.levels)}).front() +
-        fit.offload_seconds;
+        predict_steps(training.phases(), training.shape, {state_->predict_costs(step)}).front() +
+        state_->planner.plan_step(step).fit.offload_seconds;
     return state_->known_seconds[shapes] = seconds;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "trireme/schedule/clocks.hpp"
+
 namespace trireme::tools {
 namespace {
 
@@ -44,6 +46,7 @@ std::optional<double> compute_closed_form_bubble(const plan::Plan& plan,
     const bool is_regular = (is_grid(plan.layout) || is_v_shaped(plan.layout)) && plan.layout.idle.empty();
     const schedule::Schedule* const schedule = schedule::find_schedule(plan.schedule);
     if (schedule == nullptr || !is_regular || !are_stages_equal(costs)) return std::nullopt;
+    if (sets_clocks(plan.training.phases())) return std::nullopt;  // teams may have different clocks
     if (!has_equal_pipelines(plan)) return std::nullopt;
     if (first_team_waits_for_tied_table(plan.training.shape)) return std::nullopt;
     const schedule::StageCost& cost = costs.front();

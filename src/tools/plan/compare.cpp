@@ -228,6 +228,8 @@ std::string make_legend(const std::string& unit) {
 }  // namespace
 
 std::vector<ComparedSchedule> compare_schedules(const PlanConfig& config) {
+    if (config.run.policy.energy != config::Energy::baseline)
+        throw ConfigError("--compare compares schedules at the highest clock; remove --energy");
     std::vector<ComparedSchedule> schedules;
     for (const Candidate& candidate : list_candidates(config))
         schedules.push_back(forecast_schedule(config, candidate));

@@ -137,7 +137,7 @@ MemoryFit compare_with_devices(const setup::SimulatedDevices& devices,
                                format_bytes(device.memory), " of ", device.name)};
 }
 
-// Returns nothing if `costs` has no clocks. A rank without a team is idle at its highest clock.
+// Returns nothing if the clocks of some rank are not known. A rank without a team is idle at its highest clock.
 std::optional<EnergyForecast> forecast_energy(const plan::Plan& plan, const schedule::StepCosts& costs,
                                               const schedule::StepTime& step, int ranks,
                                               const setup::RankClocks& find_clocks) {
@@ -146,9 +146,11 @@ std::optional<EnergyForecast> forecast_energy(const plan::Plan& plan, const sche
     const std::vector<double> min_joules =
         find_min_joules(training.phases(), training.shape, costs, step.seconds);
     double idle_watts = 0;
-    for (int rank = 0; rank < ranks; ++rank)
-        if (plan.find_team(rank) < 0 && !find_clocks(rank).empty())
-            idle_watts += find_clocks(rank).front().idle_watts;
+    for (int rank = 0; rank < ranks; ++rank) {
+        if (plan.find_team(rank) >= 0) continue;
+        if (find_clocks(rank).empty()) return std::nullopt;
+        idle_watts += find_clocks(rank).front().idle_watts;
+    }
     const double idle_joules = idle_watts * step.seconds;
     return EnergyForecast{.joules = std::accumulate(step.joules.begin(), step.joules.end(), idle_joules),
                           .min_joules = std::accumulate(min_joules.begin(), min_joules.end(), idle_joules)};

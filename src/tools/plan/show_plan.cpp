@@ -142,7 +142,7 @@ std::string format_bubble(const Forecast& forecast) {
 
 std::string format_energy(const Forecast& forecast) {
     if (!forecast.energy) return "";
-    return fmt::format("energy      {:.4g} J a step; at least {:.4g} J if no rank waited\n",
+    return fmt::format("energy      {:.4g} J a step; no clocks need less than {:.4g} J in the same time\n",
                        forecast.energy->joules, forecast.energy->min_joules);
 }
 
@@ -154,12 +154,14 @@ std::string list_clocks(const schedule::Program& program) {
     return fmt::format("{} MHz", fmt::join(clocks, ", "));
 }
 
-// Returns a line with the clocks of all teams, for example "900 MHz on ranks 0-2 and 1530 MHz on rank 3".
+// Returns a line with the clocks of all teams that set one, for example "900, 1530 MHz on ranks 0-2 and 990 MHz
+// on rank 3".
 std::string format_clocks(const Forecast& forecast) {
     const plan::Plan& plan = forecast.plan;
     if (!sets_clocks(plan.training.phases())) return "";
     std::map<std::string, std::vector<int>> ranks_by_clocks;
     for (std::size_t team = 0; team < plan.teams.size(); ++team) {
+        if (!schedule::sets_clocks({.prologue = {}, .body = {plan.training.programs[team]}})) continue;
         std::vector<int>& ranks = ranks_by_clocks[list_clocks(plan.training.programs[team])];
         ranks.insert(ranks.end(), plan.teams[team].ranks.begin(), plan.teams[team].ranks.end());
     }

@@ -35,6 +35,7 @@ public:
     device::Tensor provide_receive_buffer(const schedule::Instruction& receive) override;
     device::ConstTensor find_send_buffer(const schedule::Instruction& send) override;
     void finish_send(const schedule::Instruction& send) override;
+    void set_clock(int) override {}
     void run(const schedule::Instruction& instruction) override;
     bool validate_update(const schedule::Instruction& validate) override;
     void discard_forward(const schedule::Instruction& forward) override;

@@ -24,6 +24,7 @@ public:
         return {&number_, device::DType::f32, 1, 1, 1};
     }
     void finish_send(const schedule::Instruction& send) override { note("sent", send); }
+    void set_clock(int mhz) override { note("set", {.op = schedule::Op::set_clock, .mhz = mhz}); }
     void run(const schedule::Instruction& instruction) override {
         note("run", instruction);
         positions_.push_back(engine_->describe_position());

@@ -316,5 +316,17 @@ TEST(Energy, IsLimitedByThatOfPassesThatNeverWait) {
     }
 }
 
+// A team that never waits still saves joules in instructions that take equally long at all clocks.
+TEST(Energy, IsLimitedByThatOfLowClocksIfTheyCostNoTime) {
+    const StageCost highest{.forward = 1, .step = 1, .joules = {.forward = 4, .step = 3}};
+    const StageCost lowest{.forward = 1, .step = 1, .joules = {.forward = 2, .step = 1}};
+    StepCosts costs(std::vector<StageCost>{highest});
+    costs.add_clocks({{.mhz = {900, 300}, .idle_watts = {1, 0.5}}},
+                     [&](std::size_t) { return StepCosts(std::vector<StageCost>{lowest}); });
+    const Phases phases{.prologue = {{}}, .body = {{{Op::forward, 0, 0}, {Op::step, 0}}}};
+
+    EXPECT_DOUBLE_EQ(find_min_joules(phases, make_grid_shape(1, 1, 1, 1), costs, 2).front(), 2 * 0.5 + 2 + 1);
+}
+
 }  // namespace
 }  // namespace trireme::schedule
