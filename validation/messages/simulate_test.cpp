@@ -76,8 +76,7 @@ TEST_F(Simulate, GivesTheSameLossesAtAllClocks) {
         clocked += plan.out[i];
     }
     write("clocked.csv", clocked);
-    const std::string options =
-        "--dtype f64 --device reference --clip 0.5 --eval-every 1 --validation-share 0.3 ";
+    const std::string options = "--dtype f64 --clip 0.5 --eval-every 1 --validation-share 0.1 ";
     cluster["device"]["flops"]["f64"] = 1e9;
     write("abacus.json", cluster.dump());
 

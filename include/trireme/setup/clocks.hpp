@@ -40,7 +40,7 @@ plan::Plan set_uniform_clocks(plan::Plan plan, const schedule::StepCosts& costs)
 // the clocks of the plan or those of --energy.
 void choose_clocks(const Job& job, int ranks, PlanState& current);
 
-// Throws ConfigError if the plan of a decision sets clocks.
+// Throws ConfigError if the plan to which a decision changes sets clocks.
 void refuse_decided_clocks(const plan::Plan& plan);
 
 }  // namespace trireme::setup

@@ -216,8 +216,7 @@ void choose_clocks(const Job& job, int ranks, PlanState& current) {
 
 void refuse_decided_clocks(const plan::Plan& plan) {
     if (sets_clocks(plan.training.phases()))
-        throw ConfigError(
-            cat("a plan of --decisions cannot set clocks, but ", plan.schedule, " has CLOCK cells"));
+        throw ConfigError(cat("a changed plan cannot set clocks, but ", plan.schedule, " has CLOCK cells"));
 }
 
 }  // namespace trireme::setup
