@@ -2,6 +2,7 @@
 
 #include "run/backend.hpp"
 #include "run/ghost_records.hpp"
+#include "trireme/adapt/resumed_plan.hpp"
 #include "trireme/adapt/straggler_rules.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
@@ -71,8 +72,9 @@ constexpr std::size_t max_message_bytes = std::size_t{1} << 30;
 // The objects that all ranks of a ghost run share. Only rank 0 makes them, chooses plans and changes the plan.
 // All ranks add their steps to `records`.
 struct GhostWorld {
-    GhostWorld(setup::Setup setup, const comm::Session& session, records::Manifest manifest)
-        : context(std::move(setup), session.nodes(), /*recorded=*/{}, std::move(manifest), /*writes=*/true),
+    GhostWorld(setup::Setup setup, std::vector<plan::Decision> recorded, const comm::Session& session,
+               records::Manifest manifest)
+        : context(std::move(setup), session.nodes(), std::move(recorded), std::move(manifest), /*writes=*/true),
           message_memory(session.make_blank_memory(max_message_bytes)),
           records(session.size()) {
         reset_pass_times(session);
@@ -286,12 +288,14 @@ std::shared_ptr<GhostWorld> make_world(const config::RunConfig& config, const co
     adapt::check_straggler(config, setup.current.plan);
     adapt::check_followed_lengths(setup, session.nodes());
     setup.job.slow_run = make_slow_run(setup.job, session.size());
+    adapt::RecordedChanges recorded = adapt::choose_first_plan(setup, session.nodes(), session.rank());
     const std::vector<setup::RankMemory> memories =
         predict_plan_memory(setup.job, setup.current, session.size());
     const std::string lack = explain_lack_on_devices(setup.job, memories);
     if (!lack.empty()) throw ConfigError(lack);
     records::Manifest manifest = make_manifest({setup.job, setup.current.plan, session});
-    auto world = std::make_shared<GhostWorld>(std::move(setup), session, std::move(manifest));
+    auto world = std::make_shared<GhostWorld>(std::move(setup), std::move(recorded.decisions), session,
+                                              std::move(manifest));
     world->max_memory = find_largest_memory(memories);
     if (!config.run.dry_run) world->context.recorder.open_directory();
     return world;

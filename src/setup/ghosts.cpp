@@ -29,7 +29,6 @@ void check_ghost_run_options(const config::RunConfig& config) {
     refuse_option(config.run.resume != "off", cat("--resume ", config.run.resume));
     refuse_option(config.run.eval_every > 0, "--eval-every");
     refuse_option(config.run.checkpoint_every > 0, "--checkpoint-every");
-    refuse_option(!config.policy.decisions.empty(), "--decisions");
     refuse_option(config.policy.move != config::MoveMethod::stop, "--move");
 }
 

@@ -85,6 +85,28 @@ TEST_F(Stragglers, AreTreatedTheSameInGhostRuns) {
     }
 }
 
+TEST_F(Stragglers, AreTreatedTheSameInReplayedGhostRuns) {
+    std::string line =
+        "simulate --ranks 4 --cluster double.json --tensor 4 --steps 50 " + std::string(of_model);
+    line.replace(line.find("--device reference"), 18, "--math off");
+    line += std::string(slow_options) + "--length fixed ";
+    ASSERT_EQ(run(line + "--straggler uneven --look-every 5 --run-dir run").code, 0);
+
+    const Outcome outcome = run(line + "--decisions run/decisions.jsonl --run-dir replayed");
+
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    ASSERT_EQ(decisions("replayed").size(), 3U);
+    for (std::size_t d = 0; d < 3; ++d)
+        EXPECT_EQ(decisions("replayed")[d].at("to"), decisions("run")[d].at("to"));
+    const std::vector<json> replayed = each(steps("replayed"), "seconds");
+    const std::vector<json> seconds = each(steps("run"), "seconds");
+    ASSERT_EQ(replayed.size(), seconds.size());
+    constexpr double exchanged_by_policy = 1e-5;  // fraction of a step in which a policy sends 512 bytes
+    for (std::size_t step = 0; step < seconds.size(); ++step)
+        EXPECT_NEAR(replayed[step].get<double>(), seconds[step].get<double>(),
+                    exchanged_by_policy * seconds[step].get<double>());
+}
+
 // Losses do not change while no rank is slow. Then steps become shorter and losses differ, until the ranks have
 // recovered.
 TEST_F(Stragglers, SkipChannelsThatTheyHaveNoTimeFor) {
