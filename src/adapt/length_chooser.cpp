@@ -120,8 +120,8 @@ std::optional<plan::Decision> LengthChooser::decide(plan::Observation observed,
     if (decision) chosen.layout = decision->layout;
     if (outlook_.can_execute_next_step(chosen, next)) {
         record.outcome = name_outcome(chosen, step);
-        if (const auto outlook = outlook_.predict_next_step(chosen, next); outlook && !are_seconds)
-            predicted_seconds_[step] = outlook->seconds / scale;
+        const auto outlook = are_seconds ? std::nullopt : outlook_.predict_next_step(chosen, next);
+        if (outlook) predicted_seconds_[step] = outlook->seconds / scale;
         if (!device::time_is_simulated()) record.decision_seconds = device::now_seconds() - begin;
         decisions_[step] = record;
     }
