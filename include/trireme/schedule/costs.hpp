@@ -9,8 +9,8 @@
 
 namespace trireme::schedule {
 
-// Joules of all devices of a team for one pass or one STEP, in addition to those that idle devices would need in
-// the same time; 0 if they are not known.
+// Joules of all devices of a team for one pass or one STEP, in addition to those that idle devices would need
+// in the same time; 0 if they are not known.
 struct StageJoules {
     double forward = 0;
     double backward_input = 0;
@@ -71,7 +71,7 @@ public:
     // micro-batch, so it costs nothing. `empty_microbatches` may be omitted if all micro-batches have samples.
     explicit StepCosts(std::vector<std::vector<StageCost>> costs, std::vector<bool> empty_microbatches = {});
     // The costs of consecutive steps, each with `microbatches` micro-batches, which are numbered over all
-    // steps.
+    // steps. Either all steps have the same clocks, or none has any.
     StepCosts(const std::vector<StepCosts>& steps, int microbatches);
 
     // Adds the clocks of each team, of which there is at least one. The object has the costs at the highest

@@ -63,7 +63,8 @@ struct StepTime {
 StepTime predict_step(const Phases& phases, const PipelineShape& shape, const StepCosts& costs);
 
 // Returns the least joules of each team, over all its devices, for the passes of a step in a time of `seconds`,
-// if the devices ran slower instead of waiting and could change the clock within a pass. `costs` must have clocks.
+// if the devices ran slower instead of waiting and could change the clock within a pass. `costs` must have
+// clocks.
 std::vector<double> find_min_joules(const Phases& phases, const PipelineShape& shape, const StepCosts& costs,
                                     double seconds);
 

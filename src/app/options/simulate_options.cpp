@@ -27,13 +27,13 @@ std::vector<Option> make_device_cost_options(config::RunConfig& config) {
                   "pass by pass; a pass takes as long as an equal earlier pass"}}),
             [&config] { return config.precision.device == config::DeviceKind::ghost; },
             {"a simulated run that computes no values", "--math off (`trireme simulate`)"}),
-        make_conditional(
-            make_choice_option({"energy", "", "clocks of the devices"}, config.policy.energy,
-                               {{"baseline", config::Energy::baseline, "only those that the schedule file sets"},
-                                {"uniform", config::Energy::uniform,
-                                 "each rank has the clock at which it needs the least energy for a step"}}),
-            [&costs] { return !costs.cluster.empty(); },
-            {"a simulated cluster", "--cluster FILE (`trireme simulate`)"})};
+        make_conditional(make_choice_option(
+                             {"energy", "", "clocks of the devices"}, config.policy.energy,
+                             {{"baseline", config::Energy::baseline, "only those that the schedule file sets"},
+                              {"uniform", config::Energy::uniform,
+                               "each rank has the clock at which it needs the least energy for a step"}}),
+                         [&costs] { return !costs.cluster.empty(); },
+                         {"a simulated cluster", "--cluster FILE (`trireme simulate`)"})};
 }
 
 OptionGroup make_simulate_options(tools::SimulateConfig& config) {

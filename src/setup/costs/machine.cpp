@@ -71,11 +71,8 @@ void add_kind(const device::KernelTimePredictor& predict, const std::vector<plan
 }  // namespace
 
 const plan::KernelSeconds& Machine::find_kernel_seconds(std::size_t kind, std::size_t clock) const {
-    if (clock == 0) return kernel_seconds[kind];
-    const std::vector<plan::KernelSeconds>& lower_clocks = lower_clock_seconds[kind];
-    return clock <= lower_clocks.size() ? lower_clocks[clock - 1]
-           : lower_clocks.empty()       ? kernel_seconds[kind]
-                                        : lower_clocks.back();
+    const std::size_t index = clock == 0 ? 0 : std::min(clock, lower_clock_seconds[kind].size());
+    return index == 0 ? kernel_seconds[kind] : lower_clock_seconds[kind][index - 1];
 }
 
 double Machine::find_busy_watts(std::size_t kind, std::size_t clock) const {

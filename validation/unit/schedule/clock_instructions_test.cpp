@@ -81,8 +81,7 @@ TEST(ClockInstructions, NeverChangeTheVerdict) {
 
 TEST(ClockInstructions, NeverMoveAMessage) {
     for_each_drawn(100, [&](const Subject& subject, Draw& draw) {
-        std::vector<Program> compute;
-        for (const Program& program : insert_clocks(subject.compute, draw)) compute.push_back(program);
+        const std::vector<Program> compute = insert_clocks(subject.compute, draw);
 
         EXPECT_EQ(remove_clocks(lower(compute, subject.shape)), lower(subject.compute, subject.shape))
             << subject.name;
