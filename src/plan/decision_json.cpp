@@ -86,6 +86,27 @@ std::vector<layout::Migration> parse_migrations(const JsonNode& node) {
     return migrations;
 }
 
+ReplicaClocks read_replica_clocks(const JsonNode& node) {
+    const std::optional<ReplicaClocks> clocks = parse_replica_clocks(node.text());
+    if (!clocks) node.refuse("a text such as \"1530 14*900 1530\": clocks in MHz, with the numbers of passes");
+    return *clocks;
+}
+
+PassClocks parse_pass_clocks(const JsonNode& node) {
+    PassClocks clocks;
+    for (const JsonNode& stage : node.items()) {
+        std::vector<ReplicaClocks>& of_stage = clocks.emplace_back();
+        if (!stage.is_list()) {
+            of_stage.push_back(read_replica_clocks(stage));
+            continue;
+        }
+        for (const JsonNode& replica : stage.items()) of_stage.push_back(read_replica_clocks(replica));
+        if (of_stage.empty()) stage.refuse("a text, or a list with one text per replica");
+    }
+    if (clocks.empty()) node.refuse("a list with one entry per stage");
+    return clocks;
+}
+
 // Parses a line. Returns nothing if the line has the key "no_change", which records that the plan was kept.
 // `location` names the file and the line in messages.
 std::optional<Decision> parse_decision(const std::string& text, const std::string& location) {
@@ -93,9 +114,9 @@ std::optional<Decision> parse_decision(const std::string& text, const std::strin
     if (line.is_object() && line.contains("no_change")) return std::nullopt;
     const JsonNode node(line, location);
     const std::array<std::string, 2> needed{"step", "layout"};
-    const std::array<std::string, 11> optional{"policy",   "from",     "to",         "microbatches",
-                                               "schedule", "left_out", "migrations", "reason",
-                                               "causes",   "terms",    "seconds"};
+    const std::array<std::string, 12> optional{"policy",   "from",     "to",         "microbatches",
+                                               "schedule", "left_out", "migrations", "clocks",
+                                               "reason",   "causes",   "terms",      "seconds"};
     node.require_keys(needed, optional);
     Decision decision{.step = node.at("step").whole_number(),
                       .layout = parse_layout(text, location),
@@ -113,6 +134,7 @@ std::optional<Decision> parse_decision(const std::string& text, const std::strin
     if (node.has("schedule")) decision.schedule = node.at("schedule").text();
     if (node.has("left_out")) decision.skipped = parse_fractions(node.at("left_out"));
     if (node.has("migrations")) decision.migrations = parse_migrations(node.at("migrations"));
+    if (node.has("clocks")) decision.clocks = parse_pass_clocks(node.at("clocks"));
     return decision;
 }
 
@@ -128,6 +150,16 @@ Json to_json_value(const std::map<std::string, double>& terms) {
         }
     }
     return value;
+}
+
+Json to_json_value(const PassClocks& clocks) {
+    Json list = Json::array();
+    for (const std::vector<ReplicaClocks>& of_stage : clocks) {
+        Json texts = Json::array();
+        for (const ReplicaClocks& of_replica : of_stage) texts.push_back(to_string(of_replica));
+        list.push_back(texts.size() == 1 ? texts.front() : texts);
+    }
+    return list;
 }
 
 Json to_json_value(const std::vector<Cause>& causes) {
@@ -176,6 +208,7 @@ std::string to_json(const Decision& decision) {
     if (decision.schedule) line["schedule"] = *decision.schedule;
     if (!decision.skipped.empty()) line["left_out"] = decision.skipped;
     if (!decision.migrations.empty()) line["migrations"] = to_json_value(decision.migrations);
+    if (!decision.clocks.empty()) line["clocks"] = to_json_value(decision.clocks);
     if (!decision.reason.empty()) line["reason"] = decision.reason;
     if (!decision.causes.empty()) line["causes"] = to_json_value(decision.causes);
     if (!decision.terms.empty()) line["terms"] = to_json_value(decision.terms);

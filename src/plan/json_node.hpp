@@ -32,6 +32,7 @@ public:
     double number() const;                // 0 to 1e30
     std::string text() const;             // requires a string
     bool is_true() const;                 // requires true or false
+    bool is_list() const { return value_->is_array(); }
     // Throws ConfigError, e.g. "FILE: stages[0] is 3; it must be <requirement>".
     [[noreturn]] void refuse(std::string_view requirement) const;
 

@@ -10,6 +10,7 @@
 
 #include "trireme/layout/layout.hpp"
 #include "trireme/layout/migration.hpp"
+#include "trireme/plan/pass_clocks.hpp"
 
 namespace trireme::plan {
 
@@ -30,9 +31,10 @@ struct Decision {
     std::optional<std::string> schedule = {};        // name of the new schedule; empty if unchanged
     std::vector<double> skipped = {};                // per rank; see Plan::skipped
     std::vector<layout::Migration> migrations = {};  // see Plan::migrations
-    std::string policy = {};                         // name of the policy that decided; empty if unset
-    std::string reason = {};                         // explains the decision to users
-    std::vector<Cause> causes = {};                  // in the order of the proposers; empty if unknown
+    PassClocks clocks = {};          // of the new plan; empty if they follow from --energy and the schedule
+    std::string policy = {};         // name of the policy that decided; empty if unset
+    std::string reason = {};         // explains the decision to users
+    std::vector<Cause> causes = {};  // in the order of the proposers; empty if unknown
     std::string from = {}, to = {};  // compute_hash() of the old and the new plan; empty if unset
     // Non-negative numbers by name: reasons for the decision, for example "gain_s", and effects of the
     // decision, for example "moved_bytes".
@@ -53,13 +55,15 @@ std::vector<std::string> describe_sharing(const Decision& decision);
 //   {"step": 5, "policy": "by hand", "from": "31a0...", "to": "7bcb...", "layout": {...}, "microbatches": 4,
 //    "schedule": "1f1b", "left_out": [0, 0.75],
 //    "migrations": [{"from": 1, "to": 0, "parts": [0.25, 0.25, 0.25, 0.25]}],
+//    "clocks": ["1530 14*900 1530", ["16*900", "16*990"]],
 //    "reason": "...", "causes": [{"proposer": "uneven", "reason": "...", "terms": {...}}], "terms": {...},
 //    "seconds": {"predicted": 0.2, "measured": 0.1}}
 //
 // Only "step" and "layout" are required. "left_out" is Decision::skipped, and "parts" has one fraction per
-// layout::Matmul. The "terms" of a cause are optional. Blank lines and lines with the key "no_change" are
-// skipped. Throws ConfigError if another line is not a valid decision, or if the steps do not increase from
-// line to line. The message names line and key.
+// layout::Matmul. "clocks" has one entry per stage: the text of parse_replica_clocks() for all replicas of the
+// stage, or a list with one text per replica. The "terms" of a cause are optional. Blank lines and lines with
+// the key "no_change" are skipped. Throws ConfigError if another line is not a valid decision, or if the steps
+// do not increase from line to line. The message names line and key.
 std::vector<Decision> parse_decisions(std::string_view text, const std::string& file);
 std::string to_json(const Decision& decision);  // without a line end
 // Returns a line without a line end, for example {"step": 5, "no_change": "<why>"}. `why` is the reason for

@@ -25,6 +25,7 @@ Decision full_decision() {
             .schedule = "gpipe",
             .skipped = {0, 0.75, 0},
             .migrations = {{.from = 1, .to = 0, .fractions = {0.125, 0.125, 0, 0.125}}},
+            .clocks = {{{{1, 1530}, {14, 900}}}, {{{2, 900}}, {{1, 990}, {1, 900}}}},
             .policy = "by hand",
             .reason = "rank 1 is slow",
             .causes = {{.proposer = "length", .reason = "long samples", .terms = {{"longest", 512}}},
@@ -50,7 +51,7 @@ TEST(DecisionJson, IsOneLineWithKeysInReadingOrder) {
               R"("layout":{"layers":4,"stages":[{"layers":[0,2],"replicas":[{"ranks":[0]},{"ranks":[1]}]},)"
               R"({"layers":[2,4],"replicas":[{"ranks":[2]}]}],"idle":[]},"microbatches":4,"schedule":"gpipe",)"
               R"("left_out":[0.0,0.75,0.0],"migrations":[{"from":1,"to":0,"parts":[0.125,0.125,0.0,0.125]}],)"
-              R"("reason":"rank 1 is slow",)"
+              R"("clocks":["1530 14*900",["2*900","990 900"]],"reason":"rank 1 is slow",)"
               R"("causes":[{"proposer":"length","reason":"long samples","terms":{"longest":512}},)"
               R"({"proposer":"uneven","reason":"rank 1 is slow"}],"terms":{"gain":0.25,"moved_bytes":4096},)"
               R"("seconds":{"predicted":0.75,"measured":0.5}})");
@@ -77,7 +78,7 @@ TEST(DecisionJson, NamesTheLineAndKeyOfAnError) {
     EXPECT_EQ(
         refusal_of_decisions(R"({"step": 2})"),
         "my.jsonl, line 1 has no \"layout\"; the known keys are step, layout, policy, from, to, microbatches, "
-        "schedule, left_out, migrations, reason, causes, terms, seconds");
+        "schedule, left_out, migrations, clocks, reason, causes, terms, seconds");
     EXPECT_EQ(refusal_of_decisions(line(1, R"(, "left_out": [0, 1])")),
               "my.jsonl, line 1: left_out[1] is 1; it must be a fraction: at least 0 and less than 1");
     EXPECT_EQ(refusal_of_decisions(line(1, R"(, "migrations": [{"from": 1, "to": 0}])")),
@@ -85,6 +86,12 @@ TEST(DecisionJson, NamesTheLineAndKeyOfAnError) {
     EXPECT_EQ(refusal_of_decisions(line(1, R"(, "migrations": [{"from": 1, "to": 0, "parts": [0.5]}])")),
               "my.jsonl, line 1: migrations[0].parts is [0.5]; it must be a list of four fractions: for the "
               "first and the last matmul of attention, then for the first and the last matmul of the MLP");
+    EXPECT_EQ(
+        refusal_of_decisions(line(1, R"(, "clocks": ["900", ["900", "fast"]])")),
+        "my.jsonl, line 1: clocks[1][1] is \"fast\"; it must be a text such as \"1530 14*900 1530\": clocks "
+        "in MHz, with the numbers of passes");
+    EXPECT_EQ(refusal_of_decisions(line(1, R"(, "clocks": ["900", []])")),
+              "my.jsonl, line 1: clocks[1] is []; it must be a text, or a list with one text per replica");
     EXPECT_EQ(refusal_of_decisions(line(1, R"(, "microbatches": 0)")),
               "my.jsonl, line 1: microbatches is 0; it must be at least 1");
     EXPECT_EQ(refusal_of_decisions(line(1, R"(, "terms": {"gain": "much"})")),
