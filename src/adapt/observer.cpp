@@ -1,6 +1,7 @@
 #include "trireme/adapt/observer.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace trireme::adapt {
 namespace {
@@ -25,16 +26,19 @@ void Observer::resume_from(const std::vector<double>& slowness, std::size_t stea
     steady_steps_ = steady_steps;
 }
 
-// A change of slowness restarts the averages, because earlier steps no longer predict the next ones.
+// A low clock is not slowness, so kernels count with their times at the highest clock. A change of slowness
+// restarts the averages, because earlier steps no longer predict the next ones.
 std::vector<policy::SlownessChange> Observer::add(records::StepOutcome& outcome) {
-    std::vector<policy::SlownessChange> changes = watch_.add(outcome.ranks);
+    std::vector<plan::RankTimes> ranks;
+    for (const plan::RankTimes& times : outcome.ranks) ranks.push_back(times.at_highest_clock());
+    std::vector<policy::SlownessChange> changes = watch_.add(ranks);
     steady_steps_ = changes.empty() ? steady_steps_ + 1 : 0;
     if (ranks_.empty() || !changes.empty()) {
-        ranks_ = outcome.ranks;
+        ranks_ = std::move(ranks);
         step_seconds_ = outcome.seconds;
     } else {
         update_average(step_seconds_, outcome.seconds);
-        for (std::size_t r = 0; r < ranks_.size(); ++r) update_average(ranks_[r], outcome.ranks[r]);
+        for (std::size_t r = 0; r < ranks_.size(); ++r) update_average(ranks_[r], ranks[r]);
     }
     const std::vector<double> factors = watch_.factors();
     if (std::ranges::any_of(factors, [](double factor) { return factor != 1; })) outcome.slowness = factors;

@@ -27,8 +27,11 @@ void GpuTimes::begin() {
     begin_event_ = is_gpu_busy ? kernels_.back().end : record_event();
 }
 
-void GpuTimes::end(const Cost& cost) {
-    kernels_.push_back({.cost = cost, .begin = begin_event_, .end = record_event()});
+void GpuTimes::end(const Cost& cost, const Stream& stream) {
+    kernels_.push_back({.cost = cost,
+                        .begin = begin_event_,
+                        .end = record_event(),
+                        .clock_delay = stream.predict_clock_delay(cost, /*seconds=*/1)});
 }
 
 // A profiler synchronizes the stream after each kernel, so that `kernels_` is then empty. A profiler does not
@@ -41,8 +44,12 @@ void GpuTimes::synchronize(Ledger& ledger, MatmulWork& matmuls) {
     if (used_events_ > 0) queue_.wait_until_over(events_[used_events_ - 1]);
     for (TimedKernel& kernel : kernels_) {
         const double seconds = events_[kernel.end].seconds_since(events_[kernel.begin]);
-        ledger.add(kernel.cost, seconds);
-        if (kernel.matmul.calls > 0) kernel.matmul.seconds = seconds;
+        const double clock_delay = seconds * kernel.clock_delay;
+        ledger.add(kernel.cost, seconds, clock_delay);
+        if (kernel.matmul.calls > 0) {
+            kernel.matmul.seconds = seconds;
+            kernel.matmul.clock_delay = clock_delay;
+        }
         matmuls += kernel.matmul;
     }
     kernels_.clear();

@@ -21,7 +21,19 @@ void Stream::synchronize() {
     if (gpu_times) gpu_times->synchronize(ledger, matmuls);
 }
 
-void Ledger::add(const Cost& cost, double seconds) {
+double Stream::predict_clock_delay(const Cost& cost, double seconds) const {
+    const KernelTimePredictor& predict = predict_seconds ? predict_seconds : expect_seconds;
+    if (clock == 1 || !predict) return 0;
+    return seconds * (1 - predict(cost, 1) / predict(cost, clock));
+}
+
+void Ledger::clear() {
+    entries_.clear();
+    clock_delay_ = 0;
+}
+
+void Ledger::add(const Cost& cost, double seconds, double clock_delay) {
+    clock_delay_ += clock_delay;
     auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) {
         return e.total_cost.kernel == cost.kernel && e.total_cost.matmul == cost.matmul;
     });
@@ -48,6 +60,7 @@ double Ledger::flops() const {
 
 MatmulWork& MatmulWork::operator+=(const MatmulWork& other) {
     seconds += other.seconds;
+    clock_delay += other.clock_delay;
     flops += other.flops;
     full_flops += other.full_flops;
     expected_seconds += other.expected_seconds;
@@ -57,6 +70,7 @@ MatmulWork& MatmulWork::operator+=(const MatmulWork& other) {
 
 MatmulWork MatmulWork::operator-(const MatmulWork& other) const {
     return {.seconds = seconds - other.seconds,
+            .clock_delay = clock_delay - other.clock_delay,
             .flops = flops - other.flops,
             .full_flops = full_flops - other.full_flops,
             .expected_seconds = expected_seconds - other.expected_seconds,
@@ -65,6 +79,7 @@ MatmulWork MatmulWork::operator-(const MatmulWork& other) const {
 
 MatmulWork MatmulWork::operator/(double count) const {
     return {.seconds = seconds / count,
+            .clock_delay = clock_delay / count,
             .flops = flops / count,
             .full_flops = full_flops / count,
             .expected_seconds = expected_seconds / count,

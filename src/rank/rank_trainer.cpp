@@ -191,7 +191,10 @@ void RankTrainer::post_record(const StepResult& result, double begin) {
     record[records::RecordFields::full_flops] = stream_.matmuls.full_flops;
     record[records::RecordFields::expected_matmuls] = stream_.matmuls.expected_seconds;
     record[records::RecordFields::matmul_calls] = stream_.matmuls.calls;
+    record[records::RecordFields::matmul_clock_delay] = stream_.matmuls.clock_delay;
     record[records::RecordFields::other_kernels] = stream_.ledger.seconds() - stream_.matmuls.seconds;
+    record[records::RecordFields::other_clock_delay] =
+        stream_.ledger.clock_delay() - stream_.matmuls.clock_delay;
     const plan::RankWaits waits = model_.measure_waits();
     record[records::RecordFields::wait_pipeline] = waits.pipeline;
     record[records::RecordFields::wait_tensor] = waits.tensor;

@@ -16,6 +16,8 @@ std::vector<plan::RankTimes> make_rank_times(const comm::GatheredNumbers& all) {
     const auto full_flops = all.list_per_rank(RecordFields::full_flops);
     const auto expected = all.list_per_rank(RecordFields::expected_matmuls);
     const auto calls = all.list_per_rank(RecordFields::matmul_calls);
+    const auto matmul_delays = all.list_per_rank(RecordFields::matmul_clock_delay);
+    const auto other_delays = all.list_per_rank(RecordFields::other_clock_delay);
     const auto others = all.list_per_rank(RecordFields::other_kernels);
     const auto pipeline = all.list_per_rank(RecordFields::wait_pipeline);
     const auto tensor = all.list_per_rank(RecordFields::wait_tensor);
@@ -28,7 +30,9 @@ std::vector<plan::RankTimes> make_rank_times(const comm::GatheredNumbers& all) {
                          .full_flops = full_flops[r],
                          .expected_matmuls = expected[r],
                          .matmul_calls = calls[r],
+                         .matmul_clock_delay = matmul_delays[r],
                          .others = others[r],
+                         .other_clock_delay = other_delays[r],
                          .waits = {pipeline[r], tensor[r], data[r], other_waits[r]}});
     return times;
 }

@@ -15,7 +15,10 @@ device::Tensor make_boundary_rows(const GhostPass& ghost) {
 }  // namespace
 
 PassTime PassTime::operator/(double count) const {
-    return {.matmuls = matmuls / count, .other_kernels = other_kernels / count, .waits = waits / count};
+    return {.matmuls = matmuls / count,
+            .other_kernels = other_kernels / count,
+            .clock_delay = clock_delay / count,
+            .waits = waits / count};
 }
 
 PassKey GhostPasses::make_key(const GhostPass& ghost) const {
@@ -53,7 +56,7 @@ const PassTime* GhostPasses::find_time(const PassKey& key) const {
 void GhostPasses::charge(const GhostPass& ghost, const PassTime& time) {
     const double kernel_seconds = time.matmuls.seconds + time.other_kernels;
     device::busy_for(kernel_seconds);
-    ghost.pass.stream.ledger.add({.kernel = "pass"}, kernel_seconds);
+    ghost.pass.stream.ledger.add({.kernel = "pass"}, kernel_seconds, time.clock_delay);
     ghost.pass.stream.matmuls += time.matmuls;
     if (time.waits > 0) device::idle_for(time.waits);
     wait_seconds_ += time.waits;
@@ -77,12 +80,14 @@ template <class Execute>
 void GhostPasses::measure_pass(const PassKey& key, const model::Pass& pass, Execute&& execute) {
     const double begin_seconds = device::now_seconds();
     const double kernel_seconds_before = pass.stream.ledger.seconds();
+    const double clock_delay_before = pass.stream.ledger.clock_delay();
     const device::MatmulWork matmuls_before = pass.stream.matmuls;
     execute();
     const double kernel_seconds = pass.stream.ledger.seconds() - kernel_seconds_before;
     const device::MatmulWork matmuls = pass.stream.matmuls - matmuls_before;
     const PassTime time{.matmuls = matmuls,
                         .other_kernels = kernel_seconds - matmuls.seconds,
+                        .clock_delay = pass.stream.ledger.clock_delay() - clock_delay_before,
                         .waits = std::max(0.0, device::now_seconds() - begin_seconds - kernel_seconds)};
     (is_rehearsing_ ? *shared_times_ : own_times_).insert({key, time});
 }

@@ -17,9 +17,10 @@ public:
 
     GpuQueue& queue() { return queue_; }
 
-    // Called immediately before and after a kernel is queued, in this order.
+    // Called immediately before and after a kernel is queued, in this order. `stream` has the clock of the
+    // kernel.
     void begin();
-    void end(const Cost& cost);
+    void end(const Cost& cost, const Stream& stream);
     // Marks the kernel of the last end() as a matmul of a transformer block. `work` has the flops of the
     // matmul.
     void mark_as_matmul(const MatmulWork& work);
@@ -32,6 +33,7 @@ private:
         Cost cost;
         std::size_t begin = 0;  // indices in events_: the events before and after the kernel
         std::size_t end = 0;
+        double clock_delay = 0;  // see Stream::predict_clock_delay(); per second of the kernel
         MatmulWork matmul = {};  // without seconds; zero if the kernel is no matmul of a block
     };
 

@@ -68,20 +68,24 @@ public:
         std::size_t calls = 0;
         double seconds = 0;
     };
-    void add(const Cost& cost, double seconds);
-    void clear() { entries_.clear(); }
+    // `clock_delay` is the time that the kernel took longer than at the highest clock.
+    void add(const Cost& cost, double seconds, double clock_delay = 0);
+    void clear();
     const std::vector<Entry>& entries() const { return entries_; }
-    double seconds() const;  // sum over all entries
-    double flops() const;    // sum over all entries
+    double seconds() const;                              // sum over all entries
+    double flops() const;                                // sum over all entries
+    double clock_delay() const { return clock_delay_; }  // seconds, sum over all kernels
 
 private:
     std::vector<Entry> entries_;
+    double clock_delay_ = 0;
 };
 
 // Time and flops of the matmuls in transformer blocks. All ranks run such matmuls, so the speeds of ranks can
 // be compared.
 struct MatmulWork {
     double seconds = 0;
+    double clock_delay = 0;  // seconds that the matmuls took longer than at the highest clock
     double flops = 0;
     double full_flops = 0;        // flops that the rank would execute without resizing and migration
     double expected_seconds = 0;  // see Stream::expect_seconds
@@ -105,12 +109,16 @@ struct Stream {
     // instead set a function that records the kernel calls and returns 0. Otherwise empty.
     KernelTimePredictor predict_seconds = {};
     // Predicts the seconds of a matmul on a device that is the same for all ranks. A rank is slow if the ratio
-    // of its matmul seconds to the expected seconds is larger than on other ranks.
+    // of its matmul seconds at the highest clock to the expected seconds is larger than on other ranks.
     KernelTimePredictor expect_seconds = {};
     double clock = 1;  // clock of the device, as a fraction of its highest clock
     Slowness slowness = {};
     Trace* trace = nullptr;                // records kernels, but not on a GPU; null if no kernels are traced
     kernels::ValueCheck* check = nullptr;  // checks the values that kernels read and write; null if off
+
+    // Predicts by how many seconds a kernel that took `seconds` at the current clock was slower than at the
+    // highest clock.
+    double predict_clock_delay(const Cost& cost, double seconds) const;
 
     MemorySpace memory_space() const;  // memory of the tensors that the kernels read and write
     bool is_on_gpu() const { return std::holds_alternative<CudaStream>(backend); }

@@ -29,7 +29,7 @@ void launch_on_gpu(device::Stream& stream, const device::Cost& cost, const Work&
     if (stream.predict_seconds) stream.predict_seconds(cost, stream.clock);
     stream.gpu_times->begin();
     run(std::get<device::CudaStream>(stream.backend), work);
-    stream.gpu_times->end(cost);
+    stream.gpu_times->end(cost, stream);
     if (stream.predict_seconds) stream.synchronize();
 }
 
@@ -47,7 +47,7 @@ double launch_unchecked(device::Stream& stream, const Op& op) {
     const device::Cost cost = op.cost();
     if (stream.predict_seconds) device::busy_for(stream.predict_seconds(cost, stream.clock));
     const double seconds = stream.slowness.add_kernel(cost, device::now_seconds() - begin);
-    stream.ledger.add(cost, seconds);
+    stream.ledger.add(cost, seconds, stream.predict_clock_delay(cost, seconds));
     if (stream.trace != nullptr && stream.trace->is_on())
         stream.trace->add({.lane = device::TraceLane::kernels,
                            .name = std::string(cost.kernel),

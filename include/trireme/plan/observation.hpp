@@ -34,11 +34,23 @@ struct RankTimes {
     double matmuls = 0;       // seconds in matmuls of blocks, including those for other ranks
     double matmul_flops = 0;  // flops of these matmuls
     double full_flops = 0;    // flops that the rank's own matmuls would have without skipping and offloading
-    // Seconds that the matmuls in `matmuls` would take on one fixed device, which is the same for all ranks.
+    // Seconds that the matmuls in `matmuls` would take on one fixed device, which is the same for all ranks, at
+    // its highest clock.
     double expected_matmuls = 0;
-    double matmul_calls = 0;  // number of matmuls in `matmuls`
-    double others = 0;        // seconds in all other kernels of the rank
+    double matmul_calls = 0;        // number of matmuls in `matmuls`
+    double matmul_clock_delay = 0;  // seconds that these matmuls took longer than at the highest clock
+    double others = 0;              // seconds in all other kernels of the rank
+    double other_clock_delay = 0;   // seconds that these kernels took longer than at the highest clock
     RankWaits waits = {};
+
+    // Returns the times that the kernels would have at the highest clock.
+    RankTimes at_highest_clock() const {
+        RankTimes times = *this;
+        times.matmuls -= times.matmul_clock_delay;
+        times.others -= times.other_clock_delay;
+        times.matmul_clock_delay = times.other_clock_delay = 0;
+        return times;
+    }
 
     // Returns the seconds in all kernels.
     double busy() const { return matmuls + others; }
@@ -57,9 +69,10 @@ struct StepAhead {
 // An observation is equal on every rank. Its times are moving averages of the past steps. The averages restart
 // when the slowness of a rank changes.
 struct Observation {
-    std::size_t step = 0;               // number of completed steps
-    double step_seconds = 0;            // moving average
-    std::vector<RankTimes> ranks = {};  // averages under the current plan; empty before its first step
+    std::size_t step = 0;     // number of completed steps
+    double step_seconds = 0;  // moving average
+    // Averages under the current plan, at the highest clock; empty before its first step.
+    std::vector<RankTimes> ranks = {};
     std::vector<double> slowness = {};  // per rank: time for a matmul relative to the median
                                         // rank; 1 if the rank is not slow
     std::size_t steady_steps = 0;       // number of steps since the slowness of any rank last changed

@@ -87,7 +87,9 @@ struct RecordFields {
         full_flops,        // FLOPs of the rank's own matmuls without skipping and offloading
         expected_matmuls,  // see plan::RankTimes
         matmul_calls,
+        matmul_clock_delay,
         other_kernels,  // in all other kernels
+        other_clock_delay,
         wait_pipeline,  // waits: see plan::RankWaits
         wait_tensor,
         wait_data,

@@ -19,6 +19,7 @@ namespace trireme::stage {
 struct PassTime {
     device::MatmulWork matmuls = {};  // matmuls in transformer blocks
     double other_kernels = 0;         // kernels other than those of `matmuls`
+    double clock_delay = 0;           // of all kernels; see device::Ledger
     double waits = 0;                 // waits for other tensor-parallel ranks
 
     PassTime operator/(double count) const;  // divides all fields

@@ -14,9 +14,10 @@ void launch_matmul(device::Stream& stream, const Op& matmul, double full_flops_r
     const double seconds = kernels::launch(stream, matmul);
     const device::Cost cost = matmul.cost();
     device::MatmulWork work{.flops = cost.flops, .full_flops = full_flops_ratio * cost.flops, .calls = 1};
-    if (stream.expect_seconds) work.expected_seconds = stream.expect_seconds(cost, stream.clock);
+    if (stream.expect_seconds) work.expected_seconds = stream.expect_seconds(cost, /*clock=*/1);
     if (stream.gpu_times) return stream.gpu_times->mark_as_matmul(work);
     work.seconds = seconds;
+    work.clock_delay = stream.predict_clock_delay(cost, seconds);
     stream.matmuls += work;
 }
 
