@@ -70,7 +70,7 @@ struct DecisionForecast::State {
                                          .moved_bytes = transition.count_moved_bytes(job),
                                          .kept_bytes = transition.count_kept_bytes(job),
                                          .seconds = choice->link_seconds};
-        apply(transition, current);
+        current = std::move(transition.to);
         chooser.note_change(*choice, change);
         choice->decision.measured_seconds.reset();
         return std::move(choice->decision);

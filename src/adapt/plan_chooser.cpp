@@ -312,6 +312,8 @@ Choice PlanChooser::make_choice(plan::Decision decision, PlanTransition transiti
                                 const plan::Observation& observed) {
     decision.schedule = transition.to.plan.schedule;
     decision.microbatches = transition.to.plan.microbatches();
+    if (job_.config.policy.energy != config::Energy::baseline)
+        decision.clocks = list_pass_clocks(transition.to.plan);
     prepare_trial(observed.step, observed, transition);
     return {std::move(decision), std::move(transition), has_recorded_decision(observed.step)};
 }

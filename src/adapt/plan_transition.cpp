@@ -205,7 +205,6 @@ setup::PlanState make_decided_state(const setup::Job& job, const setup::PlanStat
     check_layout(decision.layout, ranks, setup::list_layer_facts(job.model).size(), "the new layout");
     setup::PlanState next{.plan = plan_layout(config, job.model, decision.layout, request)};
     setup::check_elastic(config, job.model, next.plan);
-    setup::refuse_decided_clocks(next.plan);
     check_change(config, next.plan);
     check_batch_is_enough(config, next.plan, request);
     size_microbatches(job, request, ranks, /*trains=*/true, next);
@@ -221,6 +220,7 @@ setup::PlanState make_decided_state(const setup::Job& job, const setup::PlanStat
                          : setup::make_gradient_plan({job, next}, job.buckets);
     setup::limit_steps(job, next);
     check_memory_of_migrations(job, next);
+    choose_clocks(job, ranks, next, decision.clocks, decision.step);
     return next;
 }
 
@@ -362,15 +362,6 @@ std::optional<setup::PlanState> try_make_state(const setup::Job& job, const setu
         why = error.what();
         return std::nullopt;
     }
-}
-
-void apply(PlanTransition& transition, setup::PlanState& current) {
-    if (transition.moves_state) {
-        current = std::move(transition.to);
-        return;
-    }
-    current.plan.skipped = std::move(transition.to.plan.skipped);
-    current.plan.migrations = std::move(transition.to.plan.migrations);
 }
 
 }  // namespace trireme::adapt

@@ -6,6 +6,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/base/regular_file.hpp"
+#include "trireme/setup/clocks.hpp"
 #include "trireme/setup/elastic_layout.hpp"
 #include "trireme/setup/elastic_memory.hpp"
 #include "trireme/setup/memory_prediction.hpp"
@@ -66,7 +67,7 @@ std::string apply_saved_decision(SavedOrigin saved, setup::Setup& setup, const s
     std::string why;
     auto transition = try_plan_transition(setup.job, setup.current, nodes, decision, why);
     if (!transition) return why;
-    apply(*transition, setup.current);
+    setup.current = std::move(transition->to);
     const std::string reason = decision.reason.empty() ? "" : cat(" (", decision.reason, ")");
     setup.origin.explanation =
         cat("this run continues with plan ", decision.to, ", chosen after step ", decision.step, reason);
@@ -133,7 +134,7 @@ RecordedChanges apply_recorded_decisions(setup::Setup& setup, const std::vector<
         begin = std::max(begin, decision.step);
         PlanTransition transition = plan_transition(job, from, nodes, decision);
         if (decision.step < job.completed_steps) {
-            apply(transition, setup.current);
+            setup.current = std::move(transition.to);
             note_origin(std::move(decision), setup.current.plan, setup.origin);
             continue;
         }
@@ -185,6 +186,8 @@ void note_origin(plan::Decision decision, const plan::Plan& plan, setup::PlanOri
 }
 
 RecordedChanges choose_first_plan(setup::Setup& setup, const std::vector<int>& nodes, int rank) {
+    choose_clocks(setup.job, static_cast<int>(nodes.size()), setup.current);
+    setup.origin.hash = compute_hash(setup.current.plan);
     RecordedChanges remaining_changes = apply_recorded_decisions(setup, nodes, rank);
     const setup::Job& job = setup.job;
     if (job.resumes && job.config.policy.decisions.empty()) resume_saved_plan(setup, nodes);

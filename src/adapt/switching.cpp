@@ -167,7 +167,7 @@ records::PlanChange carry_out_transition(PlanTransition& transition, const Runni
     change.moved_bytes = state_mover.moved_bytes;
     change.kept_bytes = state_mover.kept_bytes;
     rank::RankState state = release_old_plan(running);
-    apply(transition, running.current);
+    running.current = std::move(transition.to);
     start_trainer(running);
     state_mover.move(std::move(state));
     running.complete_trainer();

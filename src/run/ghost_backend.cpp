@@ -9,7 +9,6 @@
 #include "trireme/comm/valueless_group.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/rank/tracing.hpp"
-#include "trireme/setup/clocks.hpp"
 #include "trireme/setup/ghosts.hpp"
 #include "trireme/setup/memory_prediction.hpp"
 #include "trireme/setup/model_work.hpp"
@@ -219,7 +218,7 @@ private:
     }
 
     void change_shared_plan(adapt::PlanTransition& transition) {
-        apply(transition, current());
+        current() = std::move(transition.to);
         if (transition.moves_state) world_->reset_pass_times(session_);
         const setup::RankMemory memory =
             find_largest_memory(predict_plan_memory(job(), current(), session_.size()));
@@ -284,7 +283,6 @@ private:
 std::shared_ptr<GhostWorld> make_world(const config::RunConfig& config, const comm::Session& session) {
     setup::Setup setup = setup::set_up(config, session.size());
     rank::check_traced_steps(config.run.trace, setup.job.steps);
-    setup::choose_clocks(setup.job, session.size(), setup.current);
     adapt::check_straggler(config, setup.current.plan);
     adapt::check_followed_lengths(setup, session.nodes());
     setup.job.slow_run = make_slow_run(setup.job, session.size());

@@ -14,7 +14,6 @@
 #include "trireme/device/clock.hpp"
 #include "trireme/rank/rank_gpu.hpp"
 #include "trireme/rank/tracing.hpp"
-#include "trireme/setup/clocks.hpp"
 #include "trireme/setup/memory_prediction.hpp"
 #include "trireme/setup/node_share.hpp"
 #include "trireme/setup/peak_rate.hpp"
@@ -138,7 +137,7 @@ public:
         if (!transition.moves_state) {
             const records::PlanChange change{.from = compute_hash(context_.current.plan),
                                              .to = compute_hash(transition.to.plan)};
-            apply(transition, context_.current);
+            context_.current = std::move(transition.to);
             max_bytes_.rank = std::max(max_bytes_.rank, predict_own_memory().total());
             return change;
         }
@@ -344,7 +343,6 @@ std::unique_ptr<Backend> make_real_backend(const config::RunConfig& config, cons
         setup = set_up_from_checkpoint(config, session.size());
         rank::check_traced_steps(config.run.trace, setup->job.steps);
         setup->job.slow_run = make_slow_run(setup->job, session.size());
-        setup::choose_clocks(setup->job, session.size(), setup->current);
         adapt::check_straggler(config, setup->current.plan);
         adapt::check_followed_lengths(*setup, session.nodes());
         recorded = adapt::choose_first_plan(*setup, session.nodes(), session.rank());

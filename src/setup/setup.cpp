@@ -247,7 +247,7 @@ Setup set_up_training(const config::RunConfig& config, int ranks, const std::opt
     check_ghosts(config);
     Setup setup = set_up_model_and_data(config, ranks, checkpoint.value_or(config.model.init), purpose);
     const plan::Plan& plan = setup.current.plan;
-    setup.origin = {.hash = compute_hash(plan), .layout = plan.layout};
+    setup.origin.layout = plan.layout;
     Job& job = setup.job;
     job.kernels = read_profiled_kernels(config, ranks);
     check_batch_is_enough(config, plan, make_plan_request(config));

@@ -35,6 +35,16 @@ inline json abacus() {
             {"between", {{"latency", 1e-4}, {"bandwidth", 1e7}}}};
 }
 
+// Devices and links with which almost only matmuls take time.
+inline json slow_abacus() {
+    json cluster = abacus();
+    cluster["device"].merge_patch(
+        {{"flops", {{"f64", 1e8}, {"f32", 1e8}}}, {"launch", 1e-6}, {"bandwidth", 1e10}});
+    for (const char* const links : {"inside", "between"})
+        cluster[links] = {{"latency", 1e-6}, {"bandwidth", 1e9}};
+    return cluster;
+}
+
 class Simulate : public Workplace {
 protected:
     void SetUp() override {
@@ -59,6 +69,20 @@ protected:
         last_folder_ = folder;
         last_words_ = outcome.out;
         return steps(folder);
+    }
+
+    // Returns the lines of decisions.jsonl.
+    std::vector<json> decisions(const std::string& folder) const {
+        std::istringstream lines(read(folder + "/decisions.jsonl"));
+        std::vector<json> made;
+        for (std::string line; std::getline(lines, line);) made.push_back(json::parse(line));
+        return made;
+    }
+
+    json planned(const std::string& options) const {
+        const Outcome outcome = run("plan --format json " + options);
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        return json::parse(outcome.out);
     }
 
     mutable std::string last_folder_;

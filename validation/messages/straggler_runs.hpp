@@ -14,15 +14,9 @@ inline constexpr const char* slow_options =
 
 class Stragglers : public Simulate {
 protected:
-    // Devices and links with which almost only matmuls take time.
     void SetUp() override {
         Simulate::SetUp();
-        json cluster = abacus();
-        cluster["device"].merge_patch(
-            {{"flops", {{"f64", 1e8}, {"f32", 1e8}}}, {"launch", 1e-6}, {"bandwidth", 1e10}});
-        for (const char* const links : {"inside", "between"})
-            cluster[links] = {{"latency", 1e-6}, {"bandwidth", 1e9}};
-        write("double.json", cluster.dump());
+        write("double.json", slow_abacus().dump());
     }
 
     Outcome simulate(const std::string& options, int steps = 100) const {
@@ -42,13 +36,6 @@ protected:
         std::vector<double> all;
         for (const json& step : training_steps(folder)) all.push_back(step.at("loss"));
         return all;
-    }
-
-    std::vector<json> decisions(const std::string& folder) const {
-        std::istringstream lines(read(folder + "/decisions.jsonl"));
-        std::vector<json> made;
-        for (std::string line; std::getline(lines, line);) made.push_back(json::parse(line));
-        return made;
     }
 };
 

@@ -12,9 +12,9 @@
 namespace trireme::adapt {
 
 struct PlanTransition {
-    const setup::PlanState& from;  // plan before the change; apply() replaces it
+    const setup::PlanState& from;  // plan before the change
     setup::PlanState to = {};      // plan after the change
-    bool moves_state = true;  // if false, tensors stay in place and only skipped and offloaded work changes
+    bool moves_state = true;       // if false, tensors stay in place: see have_equal_placement()
     // Maximum number of elements that a rank has in messages at a time: sent plus received elements.
     std::size_t max_elements_in_flight = 0;
     rank::StateMoves moves = {};          // moves by messages
@@ -59,15 +59,12 @@ std::optional<setup::PlanState> try_make_state(const setup::Job& job, const setu
 double predict_offload_seconds(const setup::Job& job, const setup::PlanState& from, const setup::PlanState& to);
 
 // True if the plans have equal layouts, schedules and numbers of micro-batches. Such plans differ only in
-// skipped and offloaded work. Each rank holds the same tensors under both plans, so no state has to move.
+// skipped and offloaded work, and in the clocks of passes. Each rank holds the same tensors under both plans,
+// so no state has to move.
 bool have_equal_placement(const plan::Plan& from, const plan::Plan& to);
 
 // Throws ConfigError if --move or --on-nan forbids a change to or from `plan`.
 void check_change(const config::RunConfig& config, const plan::Plan& plan);
-
-// Replaces `current`, the plan of the run, by the plan of the transition. If the state stays in place, only the
-// skipped fractions and the migrations are replaced; the trainer reads them before the next step.
-void apply(PlanTransition& transition, setup::PlanState& current);
 
 // Peak bytes during a change of plan, or the maximum over several changes.
 struct ChangeMemory {

@@ -7,7 +7,7 @@
 
 #include "trireme/config/config.hpp"
 #include "trireme/plan/cluster.hpp"
-#include "trireme/plan/plan.hpp"
+#include "trireme/plan/pass_clocks.hpp"
 #include "trireme/schedule/costs.hpp"
 
 namespace trireme::setup {
@@ -36,11 +36,10 @@ void check_clocks(const plan::Plan& plan, config::Energy energy, const RankClock
 // needs the fewest joules for a step, if all teams have equally low clocks. The costs must have clocks.
 plan::Plan set_uniform_clocks(plan::Plan plan, const schedule::StepCosts& costs);
 
-// Sets the clocks of --energy in the current plan, for its first step. Throws ConfigError if the run cannot set
-// the clocks of the plan or those of --energy.
-void choose_clocks(const Job& job, int ranks, PlanState& current);
-
-// Throws ConfigError if the plan to which a decision changes sets clocks.
-void refuse_decided_clocks(const plan::Plan& plan);
+// Sets the clocks of the current plan: `decided`, the clocks of a decision, or those of --energy for step
+// `step` (from 0) if `decided` is empty. Throws ConfigError if the run cannot set these clocks or those of the
+// schedule.
+void choose_clocks(const Job& job, int ranks, PlanState& current, const plan::PassClocks& decided = {},
+                   std::size_t step = 0);
 
 }  // namespace trireme::setup

@@ -39,7 +39,7 @@ struct EarlierSteps {
 
 // The origin of the current plan of a run: the options of the run, or a decision.
 struct PlanOrigin {
-    std::string hash;            // hash of the plan that follows from the options
+    std::string hash = {};       // hash of the plan that follows from the options, clocks included
     layout::Layout layout = {};  // layout of the plan that follows from the options, as if no rank were slow
     // The decision that led to the current plan; empty if the run uses the plan of its options.
     std::optional<plan::Decision> decision = {};

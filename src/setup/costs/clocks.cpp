@@ -12,6 +12,7 @@
 #include "trireme/schedule/clocks.hpp"
 #include "trireme/schedule/predict.hpp"
 #include "trireme/schedule/schedule_text.hpp"
+#include "trireme/setup/elastic_memory.hpp"
 #include "trireme/setup/machine.hpp"
 #include "trireme/setup/setup.hpp"
 #include "trireme/setup/stage_work.hpp"
@@ -42,15 +43,48 @@ std::string describe_cell(const plan::Plan& plan, std::size_t team, const schedu
     return cat("cell ", cell, " of program ", line + 1);
 }
 
+enum class ClockSource { none, schedule, energy, decision };
+
+ClockSource find_clock_source(const plan::Plan& plan, config::Energy energy) {
+    const bool has_clocks = sets_clocks(plan.training.phases());
+    if (energy == config::Energy::baseline) return has_clocks ? ClockSource::schedule : ClockSource::none;
+    if (has_clocks)
+        throw ConfigError(
+            cat(plan.schedule, " sets clocks itself; remove --energy uniform or its CLOCK cells"));
+    return ClockSource::energy;
+}
+
+// The parts of messages: what sets the clocks, and how a user avoids that.
+struct ClockSourceText {
+    std::string setter = {}, remedy = {};
+};
+
+ClockSourceText describe_clock_source(ClockSource source, const plan::Plan& plan) {
+    switch (source) {
+        case ClockSource::none:
+            break;
+        case ClockSource::schedule:
+            return {plan.schedule, "remove its CLOCK cells"};
+        case ClockSource::energy:
+            return {"--energy uniform", "remove --energy"};
+        case ClockSource::decision:
+            return {"the decision", "remove \"clocks\""};
+    }
+    throw BugError("the plan sets no clocks");
+}
+
 // Throws ConfigError if a CLOCK of the program is not in `mhz`, the clocks of the team.
-void check_listed_clocks(const plan::Plan& plan, std::size_t team, const schedule::Program& program,
-                         const std::vector<int>& mhz) {
+void check_listed_clocks(const plan::Plan& plan, ClockSource source, std::size_t team,
+                         const schedule::Program& program, const std::vector<int>& mhz) {
     for (const schedule::Instruction& each : program) {
         if (each.op != schedule::Op::set_clock || std::ranges::find(mhz, each.mhz) != mhz.end()) continue;
         const int nearest =
             *std::ranges::min_element(mhz, {}, [&](int clock) { return std::abs(clock - each.mhz); });
-        throw ConfigError(cat(to_string(each), " in ", describe_cell(plan, team, each), " of ", plan.schedule,
-                              " is not a clock of the device of rank ", plan.teams[team].ranks.front(),
+        const std::string where =
+            source == ClockSource::schedule
+                ? cat(to_string(each), " in ", describe_cell(plan, team, each), " of ", plan.schedule)
+                : cat(each.mhz, " MHz in \"clocks\"");
+        throw ConfigError(cat(where, " is not a clock of the device of rank ", plan.teams[team].ranks.front(),
                               "; the nearest one is ", nearest, " MHz"));
     }
 }
@@ -79,6 +113,16 @@ void check_team_clocks(const std::vector<layout::Team>& teams, const std::string
                     "another layout"));
         }
     }
+}
+
+// Throws ConfigError if a device does not have the clocks that `source` sets, or if its clocks are not known.
+void check_clocks_of(const plan::Plan& plan, ClockSource source, const RankClocks& find_clocks) {
+    if (source == ClockSource::none) return;
+    check_team_clocks(plan.teams, describe_clock_source(source, plan).setter, find_clocks);
+    const std::vector<schedule::TeamClocks> clocks = list_team_clocks(plan.teams, find_clocks);
+    for (const std::vector<schedule::Program>* const phase : {&plan.training.prologue, &plan.training.programs})
+        for (std::size_t team = 0; team < phase->size(); ++team)
+            check_listed_clocks(plan, source, team, (*phase)[team], clocks[team].mhz);
 }
 
 // Returns the watts of all busy devices of a team beyond those of idle devices.
@@ -145,18 +189,7 @@ schedule::StepCosts make_clocked_costs(const std::vector<schedule::StageCost>& s
 }
 
 void check_clocks(const plan::Plan& plan, config::Energy energy, const RankClocks& find_clocks) {
-    const schedule::Phases phases = plan.training.phases();
-    const bool is_uniform = energy == config::Energy::uniform;
-    const bool has_clocks = sets_clocks(phases);
-    if (!is_uniform && !has_clocks) return;
-    if (is_uniform && has_clocks)
-        throw ConfigError(
-            cat(plan.schedule, " sets clocks itself; remove --energy uniform or its CLOCK cells"));
-    check_team_clocks(plan.teams, is_uniform ? "--energy uniform" : plan.schedule, find_clocks);
-    const std::vector<schedule::TeamClocks> clocks = list_team_clocks(plan.teams, find_clocks);
-    for (const std::vector<schedule::Program>* const phase : {&phases.prologue, &phases.body})
-        for (std::size_t team = 0; team < phase->size(); ++team)
-            check_listed_clocks(plan, team, (*phase)[team], clocks[team].mhz);
+    check_clocks_of(plan, find_clock_source(plan, energy), find_clocks);
 }
 
 // Clocks wait for nothing, so that the proof of the programs holds for all clocks.
@@ -186,37 +219,33 @@ plan::Plan set_uniform_clocks(plan::Plan plan, const schedule::StepCosts& costs)
     return plan;
 }
 
-void choose_clocks(const Job& job, int ranks, PlanState& current) {
-    const config::PolicyConfig& policy = job.config.policy;
-    const bool is_uniform = policy.energy == config::Energy::uniform;
-    if (!is_uniform && !sets_clocks(current.plan.training.phases())) return;
-    const std::string setter = is_uniform ? "--energy uniform" : current.plan.schedule;
+void choose_clocks(const Job& job, int ranks, PlanState& current, const plan::PassClocks& decided,
+                   std::size_t step) {
+    const config::RunConfig& config = job.config;
+    if (!decided.empty()) set_pass_clocks(decided, current.plan);
+    const ClockSource source =
+        decided.empty() ? find_clock_source(current.plan, config.policy.energy) : ClockSource::decision;
+    if (source == ClockSource::none) return;
+    const auto [setter, remedy] = describe_clock_source(source, current.plan);
     if (!device::time_is_simulated())
         throw ConfigError(cat(setter,
                               " sets clocks during a step, which only `trireme plan` and `trireme simulate` "
                               "can do; ",
-                              is_uniform ? "remove --energy" : "remove its CLOCK cells"));
-    const char* const changing_option = policy.straggler != config::StragglerPolicy::off ? "--straggler"
-                                        : policy.elastic != config::Elastic::off         ? "--elastic"
-                                        : !policy.decisions.empty()                      ? "--decisions"
-                                                                                         : nullptr;
-    if (changing_option != nullptr)
-        throw ConfigError(cat(setter, " sets clocks, which needs a plan that stays; remove ", changing_option));
+                              remedy));
+    if (is_elastic(config))
+        throw ConfigError(cat(setter,
+                              " sets clocks, but --elastic length compares layouts at their highest clocks; ",
+                              remedy, " or --elastic"));
     const Machine machine = choose_machine(job, ranks);
-    check_clocks(current.plan, policy.energy, [&](int rank) { return machine.find_clocks(rank); });
-    if (!is_uniform) return;
+    check_clocks_of(current.plan, source, [&](int rank) { return machine.find_clocks(rank); });
+    if (source != ClockSource::energy) return;
     StepPlanner planner(job, current);
     std::vector<plan::MicrobatchShape> shapes;
-    for (const stage::BatchShape& shape : planner.list_shapes(0)) shapes.push_back(count_shape(shape));
+    for (const stage::BatchShape& shape : planner.list_shapes(step)) shapes.push_back(count_shape(shape));
     const PricedPlan priced = make_priced_plan(job, current);
     const schedule::StepCosts costs =
-        StepCostPredictor(priced, machine).predict_at_all_clocks(shapes, planner.plan_step(0).fit.levels);
+        StepCostPredictor(priced, machine).predict_at_all_clocks(shapes, planner.plan_step(step).fit.levels);
     current.plan = set_uniform_clocks(std::move(current.plan), costs);
-}
-
-void refuse_decided_clocks(const plan::Plan& plan) {
-    if (sets_clocks(plan.training.phases()))
-        throw ConfigError(cat("a changed plan cannot set clocks, but ", plan.schedule, " has CLOCK cells"));
 }
 
 }  // namespace trireme::setup

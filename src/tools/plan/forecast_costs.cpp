@@ -111,7 +111,10 @@ void choose_clocks(const config::RunConfig& run, const schedule::StepCosts& cost
 schedule::StepCosts add_costs(const config::RunConfig& run, int ranks, const setup::RankClocks& find_clocks,
                               ForecastInputs& inputs, Forecast& forecast) {
     if (setup::is_elastic(run) && run.policy.energy != config::Energy::baseline)
-        throw ConfigError("--energy uniform sets clocks, which needs a plan that stays; remove --elastic");
+        throw ConfigError(
+            "--energy uniform sets clocks, but --elastic length compares layouts at their highest clocks; "
+            "remove "
+            "--energy or --elastic");
     setup::check_clocks(inputs.plan, run.policy.energy, find_clocks);
     forecast.counted_costs = count_costs(inputs.model, inputs.plan.layout, inputs.largest_microbatches.front());
     const bool has_cluster = !run.costs.cluster.empty();

@@ -53,7 +53,7 @@ protected:
     std::optional<plan::Decision> decide() {
         std::optional<Choice> choice = deciding_->choose(steps_);
         if (!choice) return std::nullopt;
-        apply(choice->transition, setup_->current);
+        setup_->current = std::move(choice->transition.to);
         deciding_->note_change(*choice, {});
         return choice->decision;
     }
