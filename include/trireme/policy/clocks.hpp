@@ -1,8 +1,11 @@
-// Clocks at which devices need little energy.
+// Clocks at which devices need little energy, and which do not change too often.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <vector>
+
+#include "trireme/schedule/instruction.hpp"
 
 namespace trireme::policy {
 
@@ -13,5 +16,15 @@ std::vector<int> list_candidate_clocks(const std::vector<int>& mhz);
 // Returns, per device, the candidate at which the joules of a whole step are least; of equal ones, the highest
 // clock. `joules` is indexed by [candidate][device].
 std::vector<std::size_t> find_best_clocks(const std::vector<std::vector<double>>& joules);
+
+// Returns the seconds of a pass at a clock.
+using PassSeconds = std::function<double(const schedule::Instruction& pass, int mhz)>;
+
+// Returns the program with fewer CLOCKs. A run is a sequence of passes at one clock. A run that takes less than
+// `min_seconds` joins the neighbour whose clock is nearest, and both get the higher of their clocks. So no pass
+// gets a lower clock, and no run is shorter than `min_seconds` unless all passes have one clock. In a program
+// with CLOCKs, the first pass must follow one.
+schedule::Program join_short_runs(const schedule::Program& program, double min_seconds,
+                                  const PassSeconds& find_seconds);
 
 }  // namespace trireme::policy

@@ -2,8 +2,30 @@
 
 #include <gtest/gtest.h>
 
+#include <sstream>
+
+#include "trireme/base/random.hpp"
+
 namespace trireme::policy {
 namespace {
+
+constexpr int highest_mhz = 1000;
+
+schedule::Program parse(const std::string& text) {
+    std::istringstream words(text);
+    schedule::Program program;
+    for (std::string word; words >> word;) program.push_back(schedule::parse_instruction(word, "the test"));
+    return program;
+}
+
+// A pass takes a second at the highest clock.
+double find_seconds(const schedule::Instruction& /*pass*/, int mhz) {
+    return static_cast<double>(highest_mhz) / mhz;
+}
+
+std::string join(const std::string& program, double min_seconds) {
+    return to_string(join_short_runs(parse(program), min_seconds, find_seconds));
+}
 
 TEST(Clocks, AreTriedFromTheHighestOneInDistancesOf90Mhz) {
     std::vector<int> v100;
@@ -21,6 +43,81 @@ TEST(Clocks, AreTheNearestListedOnes) {
 
 TEST(Clocks, NeedTheFewestJoulesOnEachDevice) {
     EXPECT_EQ(find_best_clocks({{5, 5, 5}, {4, 5, 6}, {3, 6, 4}}), (std::vector<std::size_t>{2, 0, 2}));
+}
+
+TEST(ShortRuns, JoinTheNeighbourWithTheNearestClock) {
+    EXPECT_EQ(join("CLOCK500 0F0 0F1 CLOCK800 0B0 CLOCK1000 0B1 0B2", 2),
+              "CLOCK500 0F0 0F1 CLOCK1000 0B0 0B1 0B2");
+    EXPECT_EQ(join("CLOCK1000 0F0 0F1 CLOCK500 0B0 CLOCK500 0B1", 3), "CLOCK1000 0F0 0F1 0B0 0B1");
+    EXPECT_EQ(join("CLOCK500 0F0 0F1 CLOCK1000 0B0", 2), "CLOCK1000 0F0 0F1 0B0");
+}
+
+// Two passes at 500 MHz take four seconds, but only two at 1000 MHz.
+TEST(ShortRuns, MayBecomeShortAtAHigherClock) {
+    EXPECT_EQ(join("CLOCK500 0F0 0F1 CLOCK1000 0B0 CLOCK250 0B1", 3.5), "CLOCK1000 0F0 0F1 0B0 0B1");
+    EXPECT_EQ(join("CLOCK500 0F0 0F1 CLOCK1000 0B0 CLOCK250 0B1", 3), "CLOCK1000 0F0 0F1 0B0 CLOCK250 0B1");
+}
+
+// The clock of a pass never depends on what was executed before the STEP, even if the clocks are equal.
+TEST(ShortRuns, KeepAClockAfterAStep) {
+    EXPECT_EQ(join("CLOCK500 0F0 CLOCK1000 0B0 STEP0 CLOCK500 0F1 0F2", 2),
+              "CLOCK500 0F0 CLOCK1000 0B0 STEP0 CLOCK1000 0F1 0F2");
+    EXPECT_EQ(join("CLOCK500 0F0 0B0 STEP0 CLOCK1000 0F1", 2), "CLOCK1000 0F0 0B0 STEP0 CLOCK1000 0F1");
+}
+
+TEST(ShortRuns, StayIfThereIsNoMinimum) {
+    const std::string program = "CLOCK500 0F1 0SEND_F1 CLOCK800 0B0 STEP0";
+
+    EXPECT_EQ(join(program, 0), program);
+    EXPECT_EQ(join("0F0 0B0", 1), "0F0 0B0");
+    EXPECT_EQ(join("", 1), "");
+}
+
+struct PassClock {
+    schedule::Instruction pass;
+    int mhz;
+};
+
+std::vector<PassClock> list_pass_clocks(const schedule::Program& program) {
+    std::vector<PassClock> clocks;
+    int mhz = highest_mhz;
+    for (const schedule::Instruction& each : program) {
+        if (each.op == schedule::Op::set_clock)
+            mhz = each.mhz;
+        else
+            clocks.push_back({each, mhz});
+    }
+    return clocks;
+}
+
+TEST(ShortRuns, AreGoneAndNoPassIsSlower) {
+    for (std::uint64_t seed = 0; seed < 300; ++seed) {
+        const RandomKey key{seed};
+        std::uint64_t draws = 0;
+        const auto draw = [&](std::uint64_t count) { return key.then(draws++).bits % count; };
+        schedule::Program program;
+        for (int pass = 0; pass < 12; ++pass) {
+            if (pass == 0 || draw(2) == 0)
+                program.push_back({.op = schedule::Op::set_clock, .mhz = 250 * static_cast<int>(1 + draw(4))});
+            program.push_back({.op = schedule::Op::forward, .microbatch = pass});
+        }
+        const double min_seconds = static_cast<double>(1 + draw(6));
+
+        const std::vector<PassClock> before = list_pass_clocks(program);
+        const std::vector<PassClock> after =
+            list_pass_clocks(join_short_runs(program, min_seconds, find_seconds));
+
+        ASSERT_EQ(before.size(), after.size());
+        std::vector<double> run_seconds;
+        for (std::size_t i = 0; i < after.size(); ++i) {
+            EXPECT_EQ(after[i].pass, before[i].pass);
+            EXPECT_GE(after[i].mhz, before[i].mhz);
+            if (i == 0 || after[i].mhz != after[i - 1].mhz) run_seconds.push_back(0);
+            run_seconds.back() += find_seconds(after[i].pass, after[i].mhz);
+        }
+        if (run_seconds.size() == 1) continue;
+        for (const double seconds : run_seconds) EXPECT_GE(seconds, min_seconds);
+    }
 }
 
 }  // namespace
