@@ -45,6 +45,7 @@ GpuQueue::GpuQueue(GpuQueue&& /*other*/) noexcept = default;
 GpuQueue& GpuQueue::operator=(GpuQueue&& /*other*/) noexcept = default;
 void GpuQueue::copy(void* /*to*/, const void* /*from*/, std::size_t /*bytes*/) { throw_no_cuda(); }
 void GpuQueue::clear(void* /*memory*/, std::size_t /*bytes*/) { throw_no_cuda(); }
+void GpuQueue::call(std::function<void()> /*function*/) { throw_no_cuda(); }
 void GpuQueue::mark(GpuEvent& /*event*/) { throw_no_cuda(); }
 void GpuQueue::wait_for(const GpuEvent& /*event*/) { throw_no_cuda(); }
 bool GpuQueue::is_idle() const { throw_no_cuda(); }

@@ -30,7 +30,6 @@ namespace {
 constexpr std::size_t alignment = 256;
 constexpr std::size_t memory_bytes = std::size_t{8} << 30;
 constexpr std::size_t shared_memory_bytes = 227 * 1024;
-
 constexpr double max_stall_seconds = 30;  // seconds without progress of any queue
 
 struct Queue;
@@ -293,6 +292,7 @@ double GpuEvent::seconds_since(const GpuEvent& earlier) const {
 
 GpuQueue::GpuQueue() : stream_(make_queue(false)) {}
 GpuQueue GpuQueue::make_non_blocking() { return GpuQueue(make_queue(true)); }
+void GpuQueue::call(std::function<void()> function) { emulated::submit_job(*this, std::move(function)); }
 
 GpuQueue::~GpuQueue() {
     if (stream_ == nullptr) return;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -95,6 +96,10 @@ public:
     void copy(void* to, const void* from, std::size_t bytes);
     void clear(void* memory, std::size_t bytes);  // sets the bytes to 0
 
+    // Calls `function` in a thread of the driver after all queued work; later work begins when it has returned.
+    // It must neither block, nor throw, nor use the GPU.
+    void call(std::function<void()> function);
+
     void mark(GpuEvent& event);            // records the event after all queued work
     void wait_for(const GpuEvent& event);  // work that is queued later begins after the event
 
@@ -103,6 +108,7 @@ public:
     void wait() const;
     void wait_until_over(const GpuEvent& event) const;
     void set_wait_policy(const WaitPolicy& wait_policy) { wait_policy_ = wait_policy; }
+    const WaitPolicy& wait_policy() const { return wait_policy_; }
     bool is_idle() const;
 
     void* native() const { return stream_; }  // cudaStream_t

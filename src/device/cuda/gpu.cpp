@@ -4,7 +4,9 @@
 #include <array>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "device/cuda/check_cuda.hpp"
@@ -59,6 +61,12 @@ std::uint64_t read_pool_bytes(cudaMemPoolAttr attribute) {
 
 cudaEvent_t cuda_event(void* handle) { return static_cast<cudaEvent_t>(handle); }
 cudaStream_t cuda_stream(void* handle) { return static_cast<cudaStream_t>(handle); }
+
+// A cudaHostFn_t: calls and frees the std::function<void()> at `data`.
+void CUDART_CB call_and_free(void* data) {
+    const std::unique_ptr<std::function<void()>> function(static_cast<std::function<void()>*>(data));
+    (*function)();
+}
 
 // Formats a CUDA version, which is encoded as 1000 * major + 10 * minor, for example as "12.4".
 std::string format_version(int number) { return cat(number / 1000, ".", number % 1000 / 10); }
@@ -255,6 +263,13 @@ void GpuQueue::copy(void* to, const void* from, std::size_t bytes) {
 
 void GpuQueue::clear(void* memory, std::size_t bytes) {
     check_cuda(cudaMemsetAsync(memory, 0, bytes, cuda_stream(stream_)), "cudaMemsetAsync");
+}
+
+// CUDA calls the function exactly once, unless the GPU fails: then its memory is lost.
+void GpuQueue::call(std::function<void()> function) {
+    auto owned = std::make_unique<std::function<void()>>(std::move(function));
+    check_cuda(cudaLaunchHostFunc(cuda_stream(stream_), call_and_free, owned.get()), "cudaLaunchHostFunc");
+    static_cast<void>(owned.release());
 }
 
 void GpuQueue::mark(GpuEvent& event) {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "trireme/device/buffer.hpp"
 #include "trireme/device/gpu.hpp"
@@ -36,6 +37,17 @@ TEST_F(Queues, RunWorkAfterTheEventThatTheyWaitFor) {
     second_.wait();
 
     EXPECT_EQ(*pinned_, 1);
+}
+
+TEST_F(Queues, CallFunctionsInOrder) {
+    std::vector<std::int64_t> copied;
+    first_.call([&] { copied.push_back(*pinned_); });
+    first_.copy(pinned_, source_.data(), source_.bytes());
+    first_.call([&] { copied.push_back(*pinned_); });
+
+    first_.wait();
+
+    EXPECT_EQ(copied, (std::vector<std::int64_t>{0, 1}));
 }
 
 TEST_F(Queues, WaitForEventsOfQueuesThatWereCreatedLater) {
