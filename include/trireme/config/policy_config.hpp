@@ -107,6 +107,7 @@ struct PolicyConfig {
     // Number of steps within which a change of plan must save more time than it costs; 0: all remaining steps.
     std::size_t horizon = 0;
     Energy energy = Energy::baseline;
+    double clock_every = 0;  // minimum number of seconds between two changes of the clock of a device
 };
 
 // True if the policy may make helper ranks compute a fraction of another rank's matmuls.

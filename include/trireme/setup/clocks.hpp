@@ -36,6 +36,10 @@ void check_clocks(const plan::Plan& plan, config::Energy energy, const RankClock
 // needs the fewest joules for a step, if all teams have equally low clocks. The costs must have clocks.
 plan::Plan set_uniform_clocks(plan::Plan plan, const schedule::StepCosts& costs);
 
+// Returns the plan with fewer CLOCKs, according to --clock-every: see policy::join_short_runs(). The costs must
+// have clocks. `min_seconds` is in the unit of the costs.
+plan::Plan join_short_clocks(plan::Plan plan, const schedule::StepCosts& costs, double min_seconds);
+
 // Sets the clocks of the current plan: `decided`, the clocks of a decision, or those of --energy for step
 // `step` (from 0) if `decided` is empty. Throws ConfigError if the run cannot set these clocks or those of the
 // schedule.

@@ -219,6 +219,23 @@ plan::Plan set_uniform_clocks(plan::Plan plan, const schedule::StepCosts& costs)
     return plan;
 }
 
+plan::Plan join_short_clocks(plan::Plan plan, const schedule::StepCosts& costs, double min_seconds) {
+    const schedule::PipelineShape& shape = plan.training.shape;
+    for (std::vector<schedule::Program>* const phase : {&plan.training.prologue, &plan.training.programs}) {
+        for (std::size_t team = 0; team < phase->size(); ++team) {
+            const schedule::TeamClocks& clocks = costs.clocks()[team];
+            const auto find_seconds = [&](const schedule::Instruction& pass, int mhz) {
+                const int microbatch = pass.microbatch % shape.microbatches;
+                if (costs.is_empty(microbatch)) return 0.0;
+                return costs.find(pass.stage, microbatch, clocks.find_index(mhz)).find_time(pass.op);
+            };
+            schedule::Program& program = (*phase)[team];
+            program = policy::join_short_runs(program, min_seconds, find_seconds);
+        }
+    }
+    return plan;
+}
+
 void choose_clocks(const Job& job, int ranks, PlanState& current, const plan::PassClocks& decided,
                    std::size_t step) {
     const config::RunConfig& config = job.config;
@@ -238,14 +255,16 @@ void choose_clocks(const Job& job, int ranks, PlanState& current, const plan::Pa
                               remedy, " or --elastic"));
     const Machine machine = choose_machine(job, ranks);
     check_clocks_of(current.plan, source, [&](int rank) { return machine.find_clocks(rank); });
-    if (source != ClockSource::energy) return;
+    const bool is_uniform = source == ClockSource::energy;
+    if (!is_uniform && config.policy.clock_every == 0) return;
     StepPlanner planner(job, current);
     std::vector<plan::MicrobatchShape> shapes;
     for (const stage::BatchShape& shape : planner.list_shapes(step)) shapes.push_back(count_shape(shape));
     const PricedPlan priced = make_priced_plan(job, current);
     const schedule::StepCosts costs =
         StepCostPredictor(priced, machine).predict_at_all_clocks(shapes, planner.plan_step(step).fit.levels);
-    current.plan = set_uniform_clocks(std::move(current.plan), costs);
+    current.plan = is_uniform ? set_uniform_clocks(std::move(current.plan), costs)
+                              : join_short_clocks(std::move(current.plan), costs, config.policy.clock_every);
 }
 
 }  // namespace trireme::setup

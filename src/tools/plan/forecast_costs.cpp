@@ -100,10 +100,14 @@ std::vector<StepForecast> forecast_steps(const ForecastInputs& inputs,
     return steps;
 }
 
-// Sets the clocks of the plan as --energy requests.
+// Sets the clocks of the plan as --energy and --clock-every request.
 void choose_clocks(const config::RunConfig& run, const schedule::StepCosts& costs, ForecastInputs& inputs) {
-    if (run.policy.energy == config::Energy::uniform)
+    const double min_seconds = run.policy.clock_every;
+    if (run.policy.energy == config::Energy::uniform) {
         inputs.plan = setup::set_uniform_clocks(std::move(inputs.plan), costs);
+    } else if (min_seconds > 0 && sets_clocks(inputs.plan.training.phases())) {
+        inputs.plan = setup::join_short_clocks(std::move(inputs.plan), costs, min_seconds);
+    }
 }
 
 }  // namespace

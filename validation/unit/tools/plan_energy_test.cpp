@@ -83,6 +83,24 @@ TEST(PlanEnergy, FollowsTheClocksOfAScheduleFile) {
     EXPECT_EQ(forecast.timeline.spans[0][1].mhz, 900);
 }
 
+// At 1530 MHz, 0F0 takes a second and 0B1 two.
+TEST(PlanEnergy, ChangesClocksNotMoreOftenThanRequested) {
+    const validation::ScratchFolder folder;
+    PlanConfig config = make_config(2, 2, config::Energy::baseline);
+    config.run.schedule.schedule =
+        folder.write("clocks.csv", "CLOCK1530,0F0,CLOCK900,0F1,0B0,CLOCK1530,0B1\n1F0,1B0,1F1,1B1\n");
+    const auto plan = [&](double seconds) {
+        config.run.policy.clock_every = seconds;
+        return to_csv(make_forecast(config));
+    };
+    const auto has = [](const std::string& text, const std::string& part) {
+        return text.find(part) != std::string::npos;
+    };
+
+    EXPECT_TRUE(has(plan(0.9), "CLOCK900,0F1,0SEND_F1,0B0,0RECV_B1,CLOCK1530,0B1")) << plan(0.9);
+    EXPECT_TRUE(has(plan(1.5), "CLOCK1530,0F0,0SEND_F0,0F1,0SEND_F1,0B0,0RECV_B1,0B1")) << plan(1.5);
+}
+
 TEST(PlanEnergy, NeedsListedClocks) {
     const validation::ScratchFolder folder;
     PlanConfig config = make_config(1, 2, config::Energy::baseline);
