@@ -102,6 +102,8 @@ TEST_F(PlansOnClusters, AgreeWithSimulatedClocks) {
     write_clocked_schedule("teams.csv", costs + teams,
                            [&](std::size_t team) { return find_clocks_of_rank(2 * team); });
     expect_agreement(cluster, 4, teams + " --schedule teams.csv", 0.05);
+    // Fewer changes make this step 12 % shorter.
+    expect_agreement(cluster, 4, teams + " --schedule teams.csv --clock-every 0.004", 0.05);
 }
 
 // 64 GPUs of one type and 64 of another. The clock of a team changes at each of its passes.

@@ -33,7 +33,8 @@ std::vector<Option> make_device_cost_options(config::RunConfig& config) {
                               {"uniform", config::Energy::uniform,
                                "each rank has the clock at which it needs the least energy for a step"}}),
                          [&costs] { return !costs.cluster.empty(); },
-                         {"a simulated cluster", "--cluster FILE (`trireme simulate`)"}),
+                         {"the watts of the devices at each clock, which are not known of GPUs",
+                          "--cluster FILE (`trireme simulate`)"}),
         make_number_option({"clock-every", "SECONDS", "minimum time between two clock changes of a device"},
                            config.policy.clock_every, make_range_from(0))};
 }
