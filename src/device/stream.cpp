@@ -1,14 +1,8 @@
-// Implements streams and ledgers. The clocks of real and simulated devices are in wall_device.cpp and
-// src/comm/mpi/simulated/device.cpp.
-
 #include "trireme/device/stream.hpp"
 
 #include <algorithm>
-#include <cmath>
 
-#include "trireme/base/error.hpp"
 #include "trireme/device/gpu_times.hpp"
-#include "trireme/device/power.hpp"
 
 namespace trireme::device {
 
@@ -84,19 +78,6 @@ MatmulWork MatmulWork::operator/(double count) const {
             .full_flops = full_flops / count,
             .expected_seconds = expected_seconds / count,
             .calls = calls / count};
-}
-
-void set_clock(std::size_t state, Stream& stream) {
-    set_clock_state(state);
-    stream.clock = list_clock_states()[state].speed;
-}
-
-void set_clock_mhz(int mhz, Stream& stream) {
-    const std::vector<ClockState> states = list_clock_states();
-    const auto state =
-        std::ranges::find_if(states, [&](const ClockState& each) { return std::lround(each.mhz) == mhz; });
-    if (state == states.end()) throw BugError(cat("the device has no clock of ", mhz, " MHz"));
-    set_clock(static_cast<std::size_t>(state - states.begin()), stream);
 }
 
 }  // namespace trireme::device

@@ -34,19 +34,22 @@ RankGpu::RankGpu(GpusOfRanks gpus, const std::string& library, SamplePeriods per
     : gpus_(std::move(gpus)), library_(library), sharer_counts_(count_sharers(gpus_)) {
     device::GpuMeterSearch search =
         device::find_gpu_meter(gpus_.bus_ids[static_cast<std::size_t>(gpus_.rank)], library);
-    meter_ = std::move(search.meter);
-    if (meter_) samples_.emplace(*meter_, periods);
     no_meter_reason_ = std::move(search.complaint);
+    if (!search.meter) return;
+    meter_ = std::make_shared<device::GpuMeter>(std::move(*search.meter));
+    samples_.emplace(*meter_, periods);
 }
 
 RankGpu::~RankGpu() {
     signal_callback_.reset();
-    if (!is_clock_locked_) return;
-    if (std::uncaught_exceptions() > 0) unlock_node_clocks();
-    if (is_first_sharer()) meter_->unlock_clock();
+    if (!is_clock_set_) return;
+    if (std::uncaught_exceptions() > 0)
+        restore_node_clocks();
+    else
+        restore_clock();
 }
 
-std::optional<double> RankGpu::joules() const {
+std::optional<double> RankGpu::read_joules() const {
     const std::optional<double> joules = samples_ ? samples_->joules() : std::nullopt;
     if (!joules) return std::nullopt;
     return *joules / sharer_counts_[static_cast<std::size_t>(gpus_.rank)];
@@ -61,18 +64,17 @@ bool RankGpu::is_first_sharer() const {
     return true;
 }
 
-const device::GpuMeter& RankGpu::require_clock_meter(int mhz) const {
+const device::GpuMeter& RankGpu::require_meter(const std::string& setter) const {
     if (meter_) return *meter_;
-    throw ConfigError(cat("--gpu-clock ", mhz, " cannot be set on rank ", gpus_.rank, ": ", no_meter_reason_));
+    throw ConfigError(cat(setter, " cannot be set on rank ", gpus_.rank, ": ", no_meter_reason_));
 }
 
-void RankGpu::check_clock(int mhz) const { require_clock_meter(mhz).check_clock(mhz); }
-
-void RankGpu::lock_clock(int mhz) {
-    const device::GpuMeter& meter = require_clock_meter(mhz);
-    if (is_first_sharer()) meter.lock_clock(mhz);
-    is_clock_locked_ = true;
+void RankGpu::set_clock(int mhz) {
+    if (is_first_sharer()) meter_->set_clock(mhz);
+    is_clock_set_ = true;
 }
+
+bool RankGpu::restore_clock() noexcept { return !is_first_sharer() || meter_->restore_clock(); }
 
 // Skips GPUs that cannot be opened. The ranks that use these GPUs unlock the clocks themselves, unless these
 // ranks are killed.
@@ -87,14 +89,14 @@ void RankGpu::open_neighbour_meters() {
     }
 }
 
-void RankGpu::unlock_clocks_on(device::StopSignals* signals) {
+void RankGpu::restore_clocks_on(device::StopSignals* signals) {
     open_neighbour_meters();
-    if (signals != nullptr) signal_callback_.emplace(*signals, [this] { unlock_node_clocks(); });
+    if (signals != nullptr) signal_callback_.emplace(*signals, [this] { restore_node_clocks(); });
 }
 
-void RankGpu::unlock_node_clocks() const noexcept {
-    meter_->unlock_clock();
-    for (const device::GpuMeter& neighbour : neighbour_meters_) neighbour.unlock_clock();
+void RankGpu::restore_node_clocks() noexcept {
+    meter_->restore_clock();
+    for (device::GpuMeter& neighbour : neighbour_meters_) neighbour.restore_clock();
 }
 
 std::shared_ptr<RankGpu> make_rank_gpu(const setup::Job& job, const comm::Session& session,
@@ -111,11 +113,28 @@ std::shared_ptr<RankGpu> make_rank_gpu(const setup::Job& job, const comm::Sessio
                                               .nodes = session.nodes(),
                                               .bus_ids = all_gather(control, device::selected_gpu().bus_id)});
     if (mhz == 0) return gpu;
-    run_or_fail_together(control, [&] { gpu->check_clock(mhz); });  // before any rank locks its clock
+    // No rank sets its clock before all ranks have passed the check.
+    run_or_fail_together(control, [&] { gpu->require_meter(cat("--gpu-clock ", mhz)).check_clock(mhz); });
     if (job.config.run.dry_run) return gpu;
-    run_or_fail_together(control, [&] { gpu->lock_clock(mhz); });
-    gpu->unlock_clocks_on(signals);
+    run_or_fail_together(control, [&] {
+        try {
+            gpu->set_clock(mhz);
+        } catch (const ConfigError& error) {
+            throw ConfigError(cat("--gpu-clock ", mhz, ": ", error.what()));
+        }
+    });
+    gpu->restore_clocks_on(signals);
     return gpu;
+}
+
+std::shared_ptr<device::ClockedDevice> find_clocked_device(const setup::Job& job) {
+    return job.gpu ? job.gpu : device::make_simulated_device();
+}
+
+std::shared_ptr<device::ClockSetter> make_clock_setter(const setup::Job& job) {
+    if (job.gpu) return nullptr;
+    const std::shared_ptr<device::ClockedDevice> device = device::make_simulated_device();
+    return device ? std::make_shared<device::ClockSetter>(device) : nullptr;
 }
 
 }  // namespace trireme::rank

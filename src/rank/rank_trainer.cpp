@@ -9,9 +9,11 @@
 #include "rank/running_state.hpp"
 #include "trireme/checkpoint/resizing_file.hpp"
 #include "trireme/device/clock.hpp"
+#include "trireme/device/clock_setter.hpp"
 #include "trireme/device/gpu_times.hpp"
 #include "trireme/device/machine.hpp"
 #include "trireme/rank/evaluate_samples.hpp"
+#include "trireme/rank/rank_gpu.hpp"
 #include "trireme/setup/node_share.hpp"
 #include "trireme/setup/step_shapes.hpp"
 
@@ -57,7 +59,9 @@ RankTrainer::RankTrainer(const setup::Job& job, const setup::PlanState& current,
       model_(job, current, rank.rank, std::move(groups), trace_),
       updates_(std::make_unique<ParameterUpdates>(job, current, model_, stream_, trace_)),
       planner_(job, current),
-      record_gather_(*model_.groups().record, records::count_record_fields(job.memory_space)) {
+      record_gather_(*model_.groups().record, records::count_record_fields(job.memory_space)),
+      step_energy_(find_clocked_device(job)) {
+    stream_.clock_setter = make_clock_setter(job);
     if (job.config.run.trace.shows_kernels) stream_.trace = trace_;
     if (!model_.is_idle()) return;
     // An idle rank waits for whole steps of other ranks, which is no stall.
@@ -180,6 +184,7 @@ bool RankTrainer::validate(int step) { return updates_->validate(step); }
 // Starts to send this rank's record of the executed step, which began at time `begin`, to all ranks.
 void RankTrainer::post_record(const StepResult& result, double begin) {
     stream_.synchronize();
+    if (stream_.clock_setter) stream_.clock_setter->wait(stream_);  // at most one step of requests
     std::vector<double> record(records::count_record_fields(job_.memory_space));
     record[records::RecordFields::loss] = sum_losses(result.outcomes);
     const StepUpdate& update = updates_->find_update(executed_steps_);

@@ -3,13 +3,12 @@
 #include <limits>
 #include <utility>
 
-#include "trireme/device/power.hpp"
 #include "trireme/records/step_outcome.hpp"
 
 namespace trireme::rank {
 
 double StepEnergy::read_joules() const {
-    const std::optional<double> joules = gpu_ == nullptr ? device::read_energy_joules() : gpu_->joules();
+    const std::optional<double> joules = device_ == nullptr ? std::nullopt : device_->read_joules();
     return joules.value_or(std::numeric_limits<double>::quiet_NaN());
 }
 

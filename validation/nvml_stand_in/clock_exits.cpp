@@ -41,9 +41,9 @@ void run(const std::string& library, const std::string& way, comm::Session& sess
     const std::string own = session.rank() == 0 ? "0000:01:00.0" : "0000:65:00.0";
     rank::RankGpu gpu({.rank = session.rank(), .nodes = session.nodes(), .bus_ids = all_gather(*all, own)},
                       library);
-    run_or_fail_together(*all, [&] { gpu.check_clock(mhz); });
-    run_or_fail_together(*all, [&] { gpu.lock_clock(mhz); });
-    gpu.unlock_clocks_on(&signals);
+    run_or_fail_together(*all, [&] { gpu.require_meter("a clock").check_clock(mhz); });
+    run_or_fail_together(*all, [&] { gpu.set_clock(mhz); });
+    gpu.restore_clocks_on(&signals);
     barrier(*all);
     end_by(way, session);
 }

@@ -1,11 +1,13 @@
-// Reads a GPU's sensors and locks its clock through NVIDIA's management library (NVML). The library is loaded
-// on first use, so that a program starts without it.
+// Reads a GPU's sensors and sets its clock through NVIDIA's management library (NVML). The library is loaded on
+// first use, so that a program starts without it.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "trireme/device/clocked_device.hpp"
 
 namespace trireme::device {
 
@@ -35,7 +37,7 @@ namespace nvml {
 class Library;
 }
 
-class GpuMeter {
+class GpuMeter final : public ClockedDevice {
 public:
     static constexpr const char* standard_library = "libnvidia-ml.so.1";
 
@@ -43,7 +45,7 @@ public:
     // MIG slice of the GPU. Throws ResourceError if the library is missing, does not start, or knows no such
     // GPU.
     explicit GpuMeter(const std::string& bus_id, const std::string& library = standard_library);
-    ~GpuMeter();
+    ~GpuMeter() override;
     GpuMeter(GpuMeter&& other) noexcept;
     GpuMeter& operator=(GpuMeter&& other) noexcept;
 
@@ -51,23 +53,16 @@ public:
     std::string find_driver_version() const;  // for example "550.54.15"; empty if unknown
 
     GpuReading read() const;
-    std::optional<double> read_joules() const;  // the `joules` of read(), without reading the other sensors
+    std::optional<double> read_joules() const override;  // the `joules` of read() alone
     GpuLimits read_limits() const;
 
-    // Returns the clocks in MHz to which the multiprocessors can be locked, highest first; empty if unknown.
-    std::vector<int> list_clocks() const;
-
+    // Lists the clocks to which the multiprocessors can be locked. Their speeds are in proportion to the
+    // clocks.
+    std::vector<ClockState> list_clocks() const override;
     // Throws ConfigError if list_clocks() is not empty and lacks `mhz`.
     void check_clock(int mhz) const;
-
-    // Locks the clock. The clock stays locked, even after this process ends, until some process calls
-    // unlock_clock(). An earlier lock by an administrator cannot be restored. Throws ConfigError if the
-    // GPU does not support `mhz` or this process lacks the permission, and ResourceError if the GPU fails.
-    void lock_clock(int mhz) const;
-
-    // Unlocks the clock; returns false on failure. May be called from any thread, even if the clock is not
-    // locked.
-    bool unlock_clock() const noexcept;
+    void set_clock(int mhz) override;
+    bool restore_clock() noexcept override;
 
 private:
     std::string bus_id_;

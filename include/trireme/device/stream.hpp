@@ -96,6 +96,7 @@ struct MatmulWork {
     MatmulWork operator/(double count) const;
 };
 
+class ClockSetter;
 class GpuTimes;
 class Trace;
 
@@ -111,7 +112,9 @@ struct Stream {
     // Predicts the seconds of a matmul on a device that is the same for all ranks. A rank is slow if the ratio
     // of its matmul seconds at the highest clock to the expected seconds is larger than on other ranks.
     KernelTimePredictor expect_seconds = {};
-    double clock = 1;  // clock of the device, as a fraction of its highest clock
+    double clock = 1;  // clock of the kernels that are launched next, as a fraction of the highest clock
+    // Sets the clock; null if programs set no clocks on the device.
+    std::shared_ptr<ClockSetter> clock_setter = {};
     Slowness slowness = {};
     Trace* trace = nullptr;                // records kernels, but not on a GPU; null if no kernels are traced
     kernels::ValueCheck* check = nullptr;  // checks the values that kernels read and write; null if off

@@ -26,8 +26,7 @@ public:
     // Blocks without polling until the job has ended or was skipped. Then, if any job has thrown an exception,
     // rethrows and forgets the exception. Meant for short jobs.
     void wait_for(JobId job);
-    // If a job has thrown an exception, rethrows it without forgetting it. The caller ensures that all
-    // jobs have ended.
+    // If a job has thrown an exception so far, rethrows it without forgetting it.
     void rethrow_exception() const;
     void clear_exception();  // forgets the exception; called after all jobs have ended
 

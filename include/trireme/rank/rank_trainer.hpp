@@ -144,7 +144,7 @@ private:
     int executed_steps_ = 0;
     int settled_steps_ = 0;
     std::optional<Progress> progress_;  // progress line of the current step; empty between steps
-    StepEnergy step_energy_{job_.gpu.get()};
+    StepEnergy step_energy_;
 };
 
 }  // namespace trireme::rank

@@ -1,7 +1,9 @@
 // Measures the energy that a rank's device consumes during steps, excluding the time between steps.
 #pragma once
 
+#include <memory>
 #include <span>
+#include <utility>
 
 #include "trireme/rank/rank_gpu.hpp"
 
@@ -9,9 +11,8 @@ namespace trireme::rank {
 
 class StepEnergy {
 public:
-    // Measures `gpu`, which must outlive this object. If `gpu` is null, measures the device of
-    // device::read_energy_joules().
-    explicit StepEnergy(RankGpu* gpu = nullptr) : gpu_(gpu) {}
+    // `device` is null if the energy of the device is not measured.
+    explicit StepEnergy(std::shared_ptr<device::ClockedDevice> device) : device_(std::move(device)) {}
 
     // Begins a step, which ends with the last call of add_reading() or take() before the next begin().
     void begin();
@@ -25,7 +26,7 @@ public:
 private:
     double read_joules() const;
 
-    RankGpu* gpu_;
+    std::shared_ptr<device::ClockedDevice> device_;
     double last_reading_ = 0;  // joules
     double joules_ = 0;        // energy of steps since the last take(), up to the last reading
 };

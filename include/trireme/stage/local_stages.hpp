@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/device/power.hpp"
+#include "trireme/device/clock_setter.hpp"
 #include "trireme/pipeline/stage_worker.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 #include "trireme/stage/ghost_passes.hpp"
@@ -72,10 +72,10 @@ public:
     device::ConstTensor find_send_buffer(const schedule::Instruction& send) override;
     void finish_send(const schedule::Instruction& send) override;
     void run(const schedule::Instruction& instruction) override;
-    void set_clock(int mhz) override { device::set_clock_mhz(mhz, *stream_); }
-    // Sets the highest clock if an instruction has set a lower one. Must not be called before begin().
+    void set_clock(int mhz) override { stream_->clock_setter->set_clock(mhz, *stream_); }
+    // Calls ClockSetter::restore_clock(). Must not be called before begin().
     void restore_clock() {
-        if (stream_->clock != 1) device::set_clock(0, *stream_);
+        if (stream_->clock_setter) stream_->clock_setter->restore_clock(*stream_);
     }
     void synchronize() override { stream_->synchronize(); }
     bool validate_update(const schedule::Instruction& validate) override;

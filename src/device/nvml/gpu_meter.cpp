@@ -41,11 +41,12 @@ std::vector<unsigned> read_list(const Query& query) {
 
 // Describes the clocks nearest to `mhz`, for example "are 1200 and 1215 MHz", or "is 1980 MHz" if all clocks
 // lie on one side of `mhz`. `clocks` has the highest clock first.
-std::string describe_nearest(int mhz, const std::vector<int>& clocks) {
-    const auto lower_clock = std::ranges::find_if(clocks, [&](int clock) { return clock < mhz; });
-    if (lower_clock == clocks.begin()) return cat("is ", clocks.front(), " MHz");
-    if (lower_clock == clocks.end()) return cat("is ", clocks.back(), " MHz");
-    return cat("are ", *lower_clock, " and ", *std::prev(lower_clock), " MHz");
+std::string describe_nearest(int mhz, const std::vector<ClockState>& clocks) {
+    const auto lower_clock =
+        std::ranges::find_if(clocks, [&](const ClockState& clock) { return clock.mhz < mhz; });
+    if (lower_clock == clocks.begin()) return cat("is ", clocks.front().mhz, " MHz");
+    if (lower_clock == clocks.end()) return cat("is ", clocks.back().mhz, " MHz");
+    return cat("are ", lower_clock->mhz, " and ", std::prev(lower_clock)->mhz, " MHz");
 }
 
 }  // namespace
@@ -103,7 +104,7 @@ GpuLimits GpuMeter::read_limits() const {
 }
 
 // Lists the clocks that are possible at the highest memory clock, which a GPU uses while it computes.
-std::vector<int> GpuMeter::list_clocks() const {
+std::vector<ClockState> GpuMeter::list_clocks() const {
     const std::vector<unsigned> memory = read_list([&](unsigned* count, unsigned* mhz) {
         return library_->memory_clocks(nvml_device(device_), count, mhz);
     });
@@ -112,50 +113,49 @@ std::vector<int> GpuMeter::list_clocks() const {
     const std::vector<unsigned> listed_clocks = read_list([&](unsigned* count, unsigned* mhz) {
         return library_->clocks(nvml_device(device_), highest, count, mhz);
     });
-    std::vector<int> clocks(listed_clocks.begin(), listed_clocks.end());
-    std::ranges::sort(clocks, std::greater<>());
+    std::vector<ClockState> clocks;
+    for (const unsigned mhz : listed_clocks) clocks.push_back({.mhz = static_cast<double>(mhz)});
+    std::ranges::sort(clocks, std::greater<>(), &ClockState::mhz);
+    for (ClockState& clock : clocks) clock.speed = clock.mhz / clocks.front().mhz;
     return clocks;
 }
 
-// If the clocks are unknown, `mhz` passes this check; lock_clock() then fails if the GPU does not support
-// `mhz`.
+// If the clocks are unknown, `mhz` passes this check; set_clock() then fails if the GPU does not support `mhz`.
 void GpuMeter::check_clock(int mhz) const {
-    const std::vector<int> supported_clocks = list_clocks();
-    if (supported_clocks.empty() || std::ranges::find(supported_clocks, mhz) != supported_clocks.end()) return;
-    throw ConfigError(cat("the GPU at ", bus_id_, " does not support --gpu-clock ", mhz, "; of its ",
-                          format_count(supported_clocks.size(), "clock"), " from ", supported_clocks.back(),
-                          " to ", supported_clocks.front(), " MHz, the nearest ",
-                          describe_nearest(mhz, supported_clocks)));
+    const std::vector<ClockState> clocks = list_clocks();
+    const bool is_listed = std::ranges::find(clocks, mhz, &ClockState::mhz) != clocks.end();
+    if (clocks.empty() || is_listed) return;
+    throw ConfigError(cat("the GPU at ", bus_id_, " does not support a clock of ", mhz, " MHz; of its ",
+                          format_count(clocks.size(), "clock"), " from ", clocks.back().mhz, " to ",
+                          clocks.front().mhz, " MHz, the nearest ", describe_nearest(mhz, clocks)));
 }
 
-void GpuMeter::lock_clock(int mhz) const {
-    check_clock(mhz);
+void GpuMeter::set_clock(int mhz) {
     const auto clock = static_cast<unsigned>(mhz);
     const Result result = library_->lock_clock(nvml_device(device_), clock, clock);
-    const std::string option = cat("--gpu-clock ", mhz);
     switch (result) {
         case Result::success:
             return;
         case Result::no_permission:
-            throw ConfigError(cat(option, ": this user may not set the clock of the GPU at ", bus_id_,
+            throw ConfigError(cat("this user may not set the clock of the GPU at ", bus_id_,
                                   "; an administrator may set it (nvidia-smi --lock-gpu-clocks=", mhz,
                                   "), and so may Slurm if the cluster allows it (srun --gpu-freq=", mhz,
-                                  "); without --gpu-clock, the run does not change clocks"));
+                                  "); without --gpu-clock and CLOCK cells, a run does not change clocks"));
         case Result::not_supported:
         case Result::invalid_argument:
-            throw ConfigError(cat("the GPU at ", bus_id_, " does not support ", option, ": ",
-                                  library_->describe(result),
-                                  "; without --gpu-clock, the run does not change clocks"));
+            throw ConfigError(cat("the GPU at ", bus_id_, " does not support a clock of ", mhz,
+                                  " MHz: ", library_->describe(result),
+                                  "; without --gpu-clock and CLOCK cells, a run does not change clocks"));
         case Result::not_found:
         case Result::insufficient_size:
         case Result::gpu_is_lost:
             break;
     }
-    throw ResourceError(cat(option, ": the GPU at ", bus_id_, " does not answer: ", library_->describe(result),
+    throw ResourceError(cat("the GPU at ", bus_id_, " does not answer: ", library_->describe(result),
                             "; check whether nvidia-smi shows the GPU, and use another node meanwhile"));
 }
 
-bool GpuMeter::unlock_clock() const noexcept {
+bool GpuMeter::restore_clock() noexcept {
     return library_->unlock_clock(nvml_device(device_)) == Result::success;
 }
 

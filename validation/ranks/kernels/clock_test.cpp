@@ -1,5 +1,7 @@
-// The clock states of a device: the time and energy of kernels. Platform ranks/nodes.xml describes such
+// The clocks of a simulated device: the time and energy of kernels. Platform ranks/nodes.xml describes such
 // devices.
+#include "trireme/device/clock.hpp"
+
 #include <gtest/gtest.h>
 
 #include <array>
@@ -9,7 +11,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/comm/session.hpp"
-#include "trireme/device/power.hpp"
+#include "trireme/device/clock_setter.hpp"
 #include "trireme/kernels/launch.hpp"
 
 namespace trireme::kernels {
@@ -37,21 +39,28 @@ constexpr double rounding = 1e-6;  // relative error of the simulator
 class ClockStates : public ::testing::Test {
 protected:
     void SetUp() override {
-        if (device::list_clock_states().empty()) GTEST_SKIP() << "the clock of this device cannot be set";
+        if (!device_ || device_->list_clocks().empty())
+            GTEST_SKIP() << "the clock of this device cannot be set";
+        setter_.emplace(device_);
     }
     void TearDown() override {
-        if (!device::list_clock_states().empty()) device::set_clock_state(0);
+        if (setter_) device_->restore_clock();
     }
 
     // Returns the seconds and joules that `work` takes.
     template <class Work>
-    static std::pair<double, double> measure_cost(const Work& work) {
+    std::pair<double, double> measure_cost(const Work& work) const {
         const double begin = device::now_seconds();
-        const double joules = device::read_energy_joules().value();
+        const double joules = device_->read_joules().value();
         work();
-        return {device::now_seconds() - begin, device::read_energy_joules().value() - joules};
+        return {device::now_seconds() - begin, device_->read_joules().value() - joules};
     }
 
+    // Sets the clock with this index in `states`.
+    void set_clock(std::size_t state) { setter_->set_clock(static_cast<int>(states[state].mhz), stream_); }
+
+    std::shared_ptr<device::ClockedDevice> device_ = device::make_simulated_device();
+    std::optional<device::ClockSetter> setter_;
     device::Stream stream_{.backend = device::GhostStream{},
                            .predict_seconds = [](const device::Cost& cost, double clock) {
                                return device::DeviceRates{.flops = 1e11, .bandwidth = 1e9}.seconds(cost, clock);
@@ -59,17 +68,16 @@ protected:
 };
 
 TEST_F(ClockStates, MatchThePlatformDescription) {
-    EXPECT_EQ(device::list_clock_states(), std::vector<device::ClockState>(states.begin(), states.end()));
-    EXPECT_EQ(device::get_clock_state(), 0U);
-    EXPECT_EQ(validation::catch_message<BugError>([] { device::set_clock_state(3); }),
-              "clock state 3 does not exist; the last state of this device is 2");
+    EXPECT_EQ(device_->list_clocks(), std::vector<device::ClockState>(states.begin(), states.end()));
+    EXPECT_EQ(validation::catch_message<BugError>([&] { setter_->set_clock(400, stream_); }),
+              "the device has no clock of 400 MHz");
 }
 
 TEST_F(ClockStates, ScaleTimeAndPowerOfArithmetic) {
     constexpr double flops = 1e12;  // 10 seconds at the highest clock
     for (std::size_t state = 0; state < states.size(); ++state) {
-        set_clock(state, stream_);
-        EXPECT_EQ(device::get_clock_state(), state);
+        set_clock(state);
+        EXPECT_EQ(stream_.clock, states[state].speed);
 
         const auto [seconds, joules] = measure_cost([&] { launch(stream_, Matmul{.flops = flops}); });
 
@@ -81,7 +89,7 @@ TEST_F(ClockStates, ScaleTimeAndPowerOfArithmetic) {
 
 // Memory bandwidth does not depend on the clock.
 TEST_F(ClockStates, DoNotChangeMemoryBandwidth) {
-    set_clock(2, stream_);
+    set_clock(2);
 
     const auto [seconds, joules] = measure_cost([&] { launch(stream_, Matmul{.bytes = 4e9}); });
 
@@ -91,7 +99,7 @@ TEST_F(ClockStates, DoNotChangeMemoryBandwidth) {
 
 TEST_F(ClockStates, DrawBusyPowerForTheRequestedTime) {
     for (std::size_t state = 0; state < states.size(); ++state) {
-        device::set_clock_state(state);
+        set_clock(state);
 
         const auto [seconds, joules] = measure_cost([] { device::busy_for(0.5); });
 
@@ -117,11 +125,23 @@ TEST_F(ClockStates, DrawIdlePowerWhileARankWaits) {
     EXPECT_NEAR(joules, busy_watts[0] * busy + idle_watts * (seconds - busy), busy_watts[0] * 2 * rounding);
 }
 
-TEST(DeviceWithoutClocks, ReportsNoEnergyAndClockZero) {
-    if (!device::list_clock_states().empty()) GTEST_SKIP() << "this device has clock states";
+TEST_F(ClockStates, AreRestored) {
+    set_clock(2);
 
-    EXPECT_EQ(device::read_energy_joules(), std::nullopt);
-    EXPECT_EQ(device::get_clock_state(), 0U);
+    setter_->restore_clock(stream_);
+
+    EXPECT_EQ(stream_.clock, 1);
+    EXPECT_NEAR(measure_cost([&] { launch(stream_, Matmul{.flops = 1e11}); }).first, 1, rounding);
+}
+
+TEST(DeviceWithoutClocks, ReportsNoEnergy) {
+    const std::shared_ptr<device::ClockedDevice> device = device::make_simulated_device();
+    if (device && !device->list_clocks().empty()) GTEST_SKIP() << "this device has clocks";
+
+    EXPECT_EQ(device != nullptr, device::time_is_simulated());
+    if (device) {
+        EXPECT_EQ(device->read_joules(), std::nullopt);
+    }
 }
 
 }  // namespace

@@ -56,13 +56,13 @@ TEST(GpuMeter, OmitsUnsupportedValues) {
 
 TEST(GpuMeter, ReadsNothingFromALostGpu) {
     NvmlStandIn play;
-    const GpuMeter meter(first_gpu, nvml_stand_in);
+    GpuMeter meter(first_gpu, nvml_stand_in);
     play.change("lost");
 
     EXPECT_EQ(meter.read(), GpuReading());
-    EXPECT_FALSE(meter.unlock_clock());
-    const std::string message = catch_message<ResourceError>([&] { meter.lock_clock(1200); });
-    EXPECT_TRUE(says(message, "--gpu-clock 1200: the GPU at 0000:01:00.0 does not answer: GPU is lost"));
+    EXPECT_FALSE(meter.restore_clock());
+    const std::string message = catch_message<ResourceError>([&] { meter.set_clock(1200); });
+    EXPECT_TRUE(says(message, "the GPU at 0000:01:00.0 does not answer: GPU is lost"));
 }
 
 TEST(GpuMeter, KeepsWorkingAfterADifferentMeterCloses) {
@@ -92,10 +92,10 @@ TEST(GpuMeterSearch, NamesAMissingGpu) {
 
 TEST(GpuClock, IsLockedAndReleased) {
     const NvmlStandIn play;
-    const GpuMeter meter(second_gpu, nvml_stand_in);
+    GpuMeter meter(second_gpu, nvml_stand_in);
 
-    meter.lock_clock(1200);
-    EXPECT_TRUE(meter.unlock_clock());
+    meter.set_clock(1200);
+    EXPECT_TRUE(meter.restore_clock());
 
     EXPECT_EQ(play.log(), "hold 0000:65:00.0 1200 1200\ngive back 0000:65:00.0\n");
 }
@@ -103,14 +103,15 @@ TEST(GpuClock, IsLockedAndReleased) {
 TEST(GpuClock, IsRejectedIfTheGpuDoesNotSupportIt) {
     const NvmlStandIn play;
     const GpuMeter meter(first_gpu, nvml_stand_in);
-    const auto complaint = [&](int mhz) { return catch_message<ConfigError>([&] { meter.lock_clock(mhz); }); };
+    const auto complaint = [&](int mhz) { return catch_message<ConfigError>([&] { meter.check_clock(mhz); }); };
 
     EXPECT_EQ(meter.list_clocks().size(), 119U);
-    EXPECT_EQ(meter.list_clocks().front(), 1980);
+    EXPECT_EQ(meter.list_clocks().front(), (ClockState{.mhz = 1980, .speed = 1}));
+    EXPECT_EQ(meter.list_clocks().back(), (ClockState{.mhz = 210, .speed = 210 / 1980.0}));
     EXPECT_EQ(
         complaint(1203),
-        "the GPU at 0000:01:00.0 does not support --gpu-clock 1203; of its 119 clocks from 210 to 1980 MHz, "
-        "the nearest are 1200 and 1215 MHz");
+        "the GPU at 0000:01:00.0 does not support a clock of 1203 MHz; of its 119 clocks from 210 to 1980 "
+        "MHz, the nearest are 1200 and 1215 MHz");
     EXPECT_TRUE(says(complaint(100), "of its 119 clocks from 210 to 1980 MHz, the nearest is 210 MHz"));
     EXPECT_TRUE(says(complaint(5000), "is 1980 MHz"));
     EXPECT_EQ(play.log(), "");
@@ -118,23 +119,23 @@ TEST(GpuClock, IsRejectedIfTheGpuDoesNotSupportIt) {
 
 TEST(GpuClock, IsRejectedWithoutPermission) {
     const NvmlStandIn play("no_permission");
-    const GpuMeter meter(first_gpu, nvml_stand_in);
+    GpuMeter meter(first_gpu, nvml_stand_in);
 
-    const std::string message = catch_message<ConfigError>([&] { meter.lock_clock(1200); });
+    const std::string message = catch_message<ConfigError>([&] { meter.set_clock(1200); });
 
     EXPECT_TRUE(says(message,
                      "this user may not set the clock of the GPU at 0000:01:00.0; an administrator may set it "
                      "(nvidia-smi --lock-gpu-clocks=1200), and so may Slurm if the cluster allows it (srun "
                      "--gpu-freq=1200)"));
-    EXPECT_TRUE(says(message, "without --gpu-clock, the run does not change clocks"));
+    EXPECT_TRUE(says(message, "without --gpu-clock and CLOCK cells, a run does not change clocks"));
 }
 
 TEST(GpuClock, IsRejectedIfTheGpuHasNoClocksToSet) {
     const NvmlStandIn play("not_supported");
-    const GpuMeter meter(first_gpu, nvml_stand_in);
+    GpuMeter meter(first_gpu, nvml_stand_in);
 
-    EXPECT_TRUE(says(catch_message<ConfigError>([&] { meter.lock_clock(1200); }),
-                     "the GPU at 0000:01:00.0 does not support --gpu-clock 1200: Not Supported"));
+    EXPECT_TRUE(says(catch_message<ConfigError>([&] { meter.set_clock(1200); }),
+                     "the GPU at 0000:01:00.0 does not support a clock of 1200 MHz: Not Supported"));
 }
 
 }  // namespace

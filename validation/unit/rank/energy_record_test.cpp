@@ -70,7 +70,7 @@ TEST(EnergyRecord, ContainsTheDriverAndTheRanksThatShareAGpu) {
 }
 
 TEST(StepEnergy, IsNanWithoutAMeter) {
-    StepEnergy energy;
+    StepEnergy energy(nullptr);
     energy.begin();
 
     EXPECT_TRUE(std::isnan(energy.take()));

@@ -34,10 +34,10 @@ TEST(RankGpu, SplitsTheEnergyBetweenRanksThatShareAGpu) {
     RankGpu own(four_ranks(2), nvml_stand_in, none);
 
     EXPECT_EQ(shared.sharer_counts(), (std::vector<int>{2, 2, 1, 1}));
-    const double before = shared.joules().value();
-    EXPECT_EQ(shared.joules().value() - before, 1);  // half of two joules
-    const double before_of_own = own.joules().value();
-    EXPECT_EQ(own.joules().value() - before_of_own, 3);
+    const double before = shared.read_joules().value();
+    EXPECT_EQ(shared.read_joules().value() - before, 1);  // half of two joules
+    const double before_of_own = own.read_joules().value();
+    EXPECT_EQ(own.read_joules().value() - before_of_own, 3);
     EXPECT_EQ(shared.state().watts, 115.5);  // of the whole GPU
 }
 
@@ -45,21 +45,21 @@ TEST(RankGpu, QueriesTheDriverOncePerPeriod) {
     const NvmlStandIn play;
     RankGpu gpu(four_ranks(0), nvml_stand_in, {.energy = 1e6, .state = 1e6});
 
-    const std::optional<double> joules = gpu.joules();
+    const std::optional<double> joules = gpu.read_joules();
     const device::GpuReading state = gpu.state();
 
-    EXPECT_EQ(gpu.joules(), joules);
+    EXPECT_EQ(gpu.read_joules(), joules);
     EXPECT_EQ(gpu.state(), state);
 }
 
 TEST(RankGpu, MeasuresEnergyOnlyDuringSteps) {
     const NvmlStandIn play;
-    RankGpu gpu(four_ranks(3), nvml_stand_in, none);
-    StepEnergy energy(&gpu);
+    const auto gpu = std::make_shared<RankGpu>(four_ranks(3), nvml_stand_in, none);
+    StepEnergy energy(gpu);
 
     energy.begin();
     energy.add_reading();
-    gpu.joules();  // a reading between steps, which does not count
+    gpu->read_joules();  // a reading between steps, which does not count
     energy.begin();
 
     EXPECT_EQ(energy.take(), 4);  // two readings of two joules each
@@ -67,17 +67,17 @@ TEST(RankGpu, MeasuresEnergyOnlyDuringSteps) {
 
 TEST(RankGpu, HasNoReadingsWithoutDriverSupport) {
     const NvmlStandIn play("not_supported");
-    RankGpu unsupported(four_ranks(0), nvml_stand_in);
+    const auto unsupported = std::make_shared<RankGpu>(four_ranks(0), nvml_stand_in);
     RankGpu without_library(four_ranks(0), "/nowhere/libnvidia-ml.so.1");
-    StepEnergy energy(&unsupported);
+    StepEnergy energy(unsupported);
     energy.begin();
 
     EXPECT_TRUE(std::isnan(energy.take()));
-    EXPECT_EQ(without_library.joules(), std::nullopt);
+    EXPECT_EQ(without_library.read_joules(), std::nullopt);
     EXPECT_EQ(without_library.state(), device::GpuReading());
     EXPECT_EQ(without_library.driver(), "");
     EXPECT_TRUE(
-        says(catch_message<ConfigError>([&] { without_library.lock_clock(1200); }),
+        says(catch_message<ConfigError>([&] { without_library.require_meter("--gpu-clock 1200"); }),
              "--gpu-clock 1200 cannot be set on rank 0: access to a GPU's clocks and power needs /nowhere/"));
 }
 
@@ -86,8 +86,8 @@ TEST(GpuClockOfRank, IsSetByTheFirstRankThatSharesTheGpu) {
     {
         RankGpu first(four_ranks(0), nvml_stand_in);
         RankGpu second(four_ranks(1), nvml_stand_in);
-        first.lock_clock(1200);
-        second.lock_clock(1200);
+        first.set_clock(1200);
+        second.set_clock(1200);
         EXPECT_EQ(play.log(), "hold 0000:01:00.0 1200 1200\n");
     }
     EXPECT_EQ(play.log(), "hold 0000:01:00.0 1200 1200\ngive back 0000:01:00.0\n");
@@ -98,8 +98,7 @@ TEST(GpuClockOfRank, IsUnchangedByRunsThatDoNotSetIt) {
     { RankGpu gpu(four_ranks(0), nvml_stand_in); }
     {
         RankGpu gpu(four_ranks(0), nvml_stand_in);
-        gpu.check_clock(1200);
-        EXPECT_THROW(gpu.lock_clock(1203), ConfigError);
+        gpu.require_meter("--gpu-clock 1200").check_clock(1200);
     }
 
     EXPECT_EQ(play.log(), "");
@@ -112,8 +111,8 @@ TEST(GpuClockOfRank, IsResetOnTheWholeNodeIfARunFails) {
     EXPECT_THROW(
         {
             RankGpu gpu(four_ranks(2), nvml_stand_in);
-            gpu.lock_clock(1200);
-            gpu.unlock_clocks_on(nullptr);
+            gpu.set_clock(1200);
+            gpu.restore_clocks_on(nullptr);
             throw BugError("something");
         },
         BugError);
@@ -125,8 +124,8 @@ TEST(GpuClockOfRank, IsResetAtTheFirstSignal) {
     const NvmlStandIn play;
     device::StopSignals signals;
     RankGpu gpu(four_ranks(0), nvml_stand_in);
-    gpu.lock_clock(1200);
-    gpu.unlock_clocks_on(&signals);
+    gpu.set_clock(1200);
+    gpu.restore_clocks_on(&signals);
 
     ::kill(::getpid(), SIGTERM);
     for (int i = 0; i < 10'000 && play.log().find("65:00.0") == std::string::npos; ++i) ::usleep(1000);
