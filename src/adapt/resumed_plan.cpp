@@ -6,6 +6,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/base/regular_file.hpp"
+#include "trireme/schedule/clocks.hpp"
 #include "trireme/setup/clocks.hpp"
 #include "trireme/setup/elastic_layout.hpp"
 #include "trireme/setup/elastic_memory.hpp"
@@ -144,6 +145,7 @@ RecordedChanges apply_recorded_decisions(setup::Setup& setup, const std::vector<
             std::max(remaining_changes.memory.node,
                      transition.predict_node_bytes(job, nodes[static_cast<std::size_t>(rank)]));
         next_state = std::move(transition.to);
+        if (sets_clocks(next_state.plan.training.phases())) remaining_changes.sets_clocks = true;
         remaining_changes.decisions.push_back(std::move(decision));
     }
     check_memory_of_steps(job, remaining_changes.decisions.empty() ? setup.current : next_state, begin,

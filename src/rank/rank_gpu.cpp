@@ -4,6 +4,8 @@
 #include <exception>
 #include <map>
 #include <set>
+#include <span>
+#include <sstream>
 #include <utility>
 
 #include "trireme/base/error.hpp"
@@ -28,6 +30,29 @@ std::vector<int> count_sharers(const GpusOfRanks& gpus) {
     return sharer_counts;
 }
 
+std::vector<plan::DeviceClock> parse_clocks(const std::string& text) {
+    std::istringstream words(text);
+    std::vector<plan::DeviceClock> clocks;
+    for (double mhz = 0; words >> mhz;) {
+        const double highest_mhz = clocks.empty() ? mhz : clocks.front().mhz;
+        clocks.push_back({.mhz = mhz, .speed = mhz / highest_mhz});
+    }
+    return clocks;
+}
+
+// Throws ConfigError if clocks cannot be set during steps, apart from permissions. `setter` sets them, and
+// `fixed_mhz` is the value of --gpu-clock.
+void check_planned_clocks(const RankGpu& gpu, const std::string& setter, int fixed_mhz) {
+    if (fixed_mhz > 0)
+        throw ConfigError(cat("--gpu-clock ", fixed_mhz, " holds one clock, but ", setter,
+                              " sets clocks during a step; remove one of them"));
+    const std::vector<int>& sharers = gpu.sharer_counts();
+    const auto shared = std::ranges::find_if(sharers, [](int count) { return count > 1; });
+    if (shared == sharers.end()) return;
+    throw ConfigError(cat(setter, " sets clocks, but ", *shared, " ranks share the GPU of rank ",
+                          shared - sharers.begin(), "; start fewer ranks per node, or set no clocks"));
+}
+
 }  // namespace
 
 RankGpu::RankGpu(GpusOfRanks gpus, const std::string& library, SamplePeriods periods)
@@ -43,10 +68,9 @@ RankGpu::RankGpu(GpusOfRanks gpus, const std::string& library, SamplePeriods per
 RankGpu::~RankGpu() {
     signal_callback_.reset();
     if (!is_clock_set_) return;
-    if (std::uncaught_exceptions() > 0)
-        restore_node_clocks();
-    else
-        restore_clock();
+    if (std::uncaught_exceptions() > 0) restore_node_clocks();  // and no clock is set afterwards
+    clock_setter_.reset();  // before the clock is restored, because a clock that is set later would stay
+    if (std::uncaught_exceptions() == 0) restore_clock();
 }
 
 std::optional<double> RankGpu::read_joules() const {
@@ -89,42 +113,89 @@ void RankGpu::open_neighbour_meters() {
     }
 }
 
+void RankGpu::share_gate(const comm::Session& session) {
+    const std::vector<int>& nodes = session.nodes();
+    std::vector<int> ranks;
+    for (int rank = 0; rank < session.size(); ++rank)
+        if (nodes[static_cast<std::size_t>(rank)] == session.node()) ranks.push_back(rank);
+    gate_memory_ = session.make_node_memory(ranks, {});
+    const std::size_t slots = device::ClockGate::count_slots(ranks.size());
+    gate_memory_->allocate(slots * sizeof(int));
+    const std::span<int> memory(reinterpret_cast<int*>(gate_memory_->data()), slots);
+    if (gate_memory_->group().rank() == 0) std::ranges::fill(memory, 0);
+    gate_memory_->synchronize();
+    gate_.emplace(memory, static_cast<std::size_t>(gate_memory_->group().rank()));
+}
+
 void RankGpu::restore_clocks_on(device::StopSignals* signals) {
     open_neighbour_meters();
     if (signals != nullptr) signal_callback_.emplace(*signals, [this] { restore_node_clocks(); });
 }
 
+void RankGpu::make_clock_setter(const comm::Session& session, double min_seconds) {
+    share_gate(session);
+    clock_setter_ = std::make_shared<device::ClockSetter>(meter_, min_seconds, gate_);
+}
+
 void RankGpu::restore_node_clocks() noexcept {
+    if (gate_) gate_->close();
     meter_->restore_clock();
     for (device::GpuMeter& neighbour : neighbour_meters_) neighbour.restore_clock();
 }
 
 std::shared_ptr<RankGpu> make_rank_gpu(const setup::Job& job, const comm::Session& session,
-                                       comm::Communicator& control, device::StopSignals* signals) {
+                                       comm::Communicator& control) {
     const int mhz = job.config.run.gpu_clock;
-    if (job.memory_space != device::MemorySpace::gpu) {
-        if (mhz == 0) return nullptr;
-        throw ConfigError(
-            cat("--gpu-clock ", mhz,
-                " applies to GPUs, but this run uses none; remove --gpu-clock, or use another --device"));
-    }
-    auto gpu =
-        std::make_shared<RankGpu>(GpusOfRanks{.rank = session.rank(),
-                                              .nodes = session.nodes(),
-                                              .bus_ids = all_gather(control, device::selected_gpu().bus_id)});
-    if (mhz == 0) return gpu;
-    // No rank sets its clock before all ranks have passed the check.
-    run_or_fail_together(control, [&] { gpu->require_meter(cat("--gpu-clock ", mhz)).check_clock(mhz); });
-    if (job.config.run.dry_run) return gpu;
+    if (job.memory_space == device::MemorySpace::gpu)
+        return std::make_shared<RankGpu>(
+            GpusOfRanks{.rank = session.rank(),
+                        .nodes = session.nodes(),
+                        .bus_ids = all_gather(control, device::selected_gpu().bus_id)});
+    if (mhz == 0) return nullptr;
+    throw ConfigError(
+        cat("--gpu-clock ", mhz,
+            " applies to GPUs, but this run uses none; remove --gpu-clock, or use another --device"));
+}
+
+std::vector<setup::GpuClocks> gather_gpu_clocks(const setup::Job& job, comm::Communicator& control) {
+    if (!job.gpu) return {};
+    std::string own_clocks;  // in MHz, separated by spaces
+    if (job.gpu->has_meter())
+        for (const device::ClockState& clock : job.gpu->list_clocks()) own_clocks += cat(clock.mhz, ' ');
+    const std::vector<std::string> clocks = all_gather(control, own_clocks);
+    const std::vector<std::string> reasons = all_gather(
+        control, job.gpu->has_meter() ? "the driver does not list them" : job.gpu->no_meter_reason());
+    std::vector<setup::GpuClocks> gathered;
+    for (std::size_t rank = 0; rank < clocks.size(); ++rank)
+        gathered.push_back({.clocks = parse_clocks(clocks[rank]),
+                            .unknown_because = clocks[rank].empty() ? reasons[rank] : ""});
+    return gathered;
+}
+
+void prepare_gpu_clocks(const setup::Job& job, const std::string& setter, const comm::Session& session,
+                        comm::Communicator& control, device::StopSignals* signals) {
+    const int mhz = job.config.run.gpu_clock;
+    const bool has_clocks = !setter.empty();
+    if (!job.gpu || (mhz == 0 && !has_clocks)) return;
+    RankGpu& gpu = *job.gpu;
+    // No rank sets its clock before all ranks have passed the checks.
+    run_or_fail_together(control, [&] {
+        if (has_clocks)
+            check_planned_clocks(gpu, setter, mhz);
+        else
+            gpu.require_meter(cat("--gpu-clock ", mhz)).check_clock(mhz);
+    });
+    if (job.config.run.dry_run) return;
     run_or_fail_together(control, [&] {
         try {
-            gpu->set_clock(mhz);
+            gpu.set_clock(has_clocks ? static_cast<int>(gpu.list_clocks().front().mhz) : mhz);
         } catch (const ConfigError& error) {
-            throw ConfigError(cat("--gpu-clock ", mhz, ": ", error.what()));
+            throw ConfigError(cat(
+                has_clocks ? cat(setter, " sets clocks, but ") : cat("--gpu-clock ", mhz, ": "), error.what()));
         }
     });
-    gpu->restore_clocks_on(signals);
-    return gpu;
+    if (has_clocks) gpu.make_clock_setter(session, job.config.policy.clock_every);
+    gpu.restore_clocks_on(signals);
 }
 
 std::shared_ptr<device::ClockedDevice> find_clocked_device(const setup::Job& job) {
@@ -132,7 +203,7 @@ std::shared_ptr<device::ClockedDevice> find_clocked_device(const setup::Job& job
 }
 
 std::shared_ptr<device::ClockSetter> make_clock_setter(const setup::Job& job) {
-    if (job.gpu) return nullptr;
+    if (job.gpu) return job.gpu->clock_setter();
     const std::shared_ptr<device::ClockedDevice> device = device::make_simulated_device();
     return device ? std::make_shared<device::ClockSetter>(device) : nullptr;
 }

@@ -14,6 +14,7 @@
 #include "trireme/device/clock.hpp"
 #include "trireme/rank/rank_gpu.hpp"
 #include "trireme/rank/tracing.hpp"
+#include "trireme/schedule/clocks.hpp"
 #include "trireme/setup/memory_prediction.hpp"
 #include "trireme/setup/node_share.hpp"
 #include "trireme/setup/peak_rate.hpp"
@@ -343,12 +344,20 @@ std::unique_ptr<Backend> make_real_backend(const config::RunConfig& config, cons
         setup = set_up_from_checkpoint(config, session.size());
         rank::check_traced_steps(config.run.trace, setup->job.steps);
         setup->job.slow_run = make_slow_run(setup->job, session.size());
+    });
+    setup->job.gpu = rank::make_rank_gpu(setup->job, session, resources.control);
+    setup->job.gpu_clocks = rank::gather_gpu_clocks(setup->job, resources.control);
+    run_or_fail_together(resources.control, [&] {
         adapt::check_straggler(config, setup->current.plan);
         adapt::check_followed_lengths(*setup, session.nodes());
         recorded = adapt::choose_first_plan(*setup, session.nodes(), session.rank());
     });
     require_same_setup(resources.control, *setup);
-    setup->job.gpu = rank::make_rank_gpu(setup->job, session, resources.control, signals);
+    const plan::Plan& plan = setup->current.plan;
+    const std::string clock_setter = sets_clocks(plan.training.phases()) ? plan.schedule
+                                     : recorded.sets_clocks ? cat("--decisions ", config.policy.decisions)
+                                                            : "";
+    rank::prepare_gpu_clocks(setup->job, clock_setter, session, resources.control, signals);
     const int threads = setup::choose_threads(config, session, resources.control);
     const rank::GpuTransport transport = rank::choose_gpu_transport(config, session, resources.control);
     records::Manifest manifest =

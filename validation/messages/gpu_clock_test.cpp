@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "messages/workplace.hpp"
 
@@ -12,11 +13,12 @@ class GpuClock : public Workplace {
 protected:
     // Runs two ranks that lock the clocks of a GPU each and end in the given way. Returns the log of the NVML
     // stand-in; see clock_exits.cpp.
-    std::string log_of(const std::string& way, std::size_t mpi, const std::string& play = "well") {
-        const std::string log = "log-" + way + "-" + std::to_string(mpi);
+    std::string log_of(const std::string& way, std::size_t mpi, const std::string& clocks = "constant",
+                       const std::string& play = "well") {
+        const std::string log = "log-" + way + "-" + clocks + "-" + std::to_string(mpi);
         const std::string command = "env NVML_STAND_IN_PLAY=" + play +
                                     " NVML_STAND_IN_LOG=" + path(log).string() + " " + program(mpi) + " " +
-                                    TRIREME_NVML_STAND_IN + " " + way;
+                                    TRIREME_NVML_STAND_IN + " " + way + " " + clocks;
         outcome_ = run_ranks({command, command}, mpi);
         return std::filesystem::exists(path(log)) ? read(log) : "";
     }
@@ -29,16 +31,22 @@ protected:
 
     // Returns true if the clock was released after the last time that it was locked.
     static bool is_released(const std::string& log, const std::string& bus_id) {
-        const std::size_t held = log.rfind("hold " + bus_id + " 1200 1200\n");
+        const std::size_t held = log.rfind("hold " + bus_id + " ");
         const std::size_t released = log.rfind("give back " + bus_id + "\n");
         return held != std::string::npos && released != std::string::npos && held < released;
     }
 
-    void expect_released(const std::string& way, std::size_t mpi) {
-        const std::string log = log_of(way, mpi);
-        for (const char* bus_id : {"0000:01:00.0", "0000:65:00.0"})
-            EXPECT_TRUE(is_released(log, bus_id))
-                << way << ", MPI library " << mpi << ": " << log << outcome_.err;
+    // `code` is the expected exit code, if any.
+    void expect_released(const std::string& way, std::size_t mpi, std::optional<int> code = std::nullopt) {
+        for (const std::string clocks : {"constant", "changing"}) {
+            const std::string log = log_of(way, mpi, clocks);
+            for (const char* bus_id : {"0000:01:00.0", "0000:65:00.0"})
+                EXPECT_TRUE(is_released(log, bus_id))
+                    << way << ", " << clocks << ", MPI library " << mpi << ": " << log << outcome_.err;
+            if (code) {
+                EXPECT_EQ(outcome_.code, *code) << clocks << outcome_.err;
+            }
+        }
     }
 
     Outcome outcome_;
@@ -61,24 +69,21 @@ TEST_F(GpuClock, IsRejectedForSimulatedDevices) {
 
 TEST_F(GpuClock, IsReleasedAtTheEnd) {
     for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
-        expect_released("well", mpi);
-        EXPECT_EQ(outcome_.code, 0) << outcome_.err;
-        const std::string log = read("log-well-" + std::to_string(mpi));
+        expect_released("well", mpi, 0);
+        const std::string log = read("log-well-constant-" + std::to_string(mpi));
         EXPECT_EQ(std::ranges::count(log, '\n'), 4) << log;
     }
 }
 
 TEST_F(GpuClock, IsReleasedIfAllRanksEndWithAnError) {
     for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
-        expect_released("together", mpi);
-        EXPECT_EQ(outcome_.code, 2) << outcome_.err;
+        expect_released("together", mpi, 2);
     }
 }
 
 TEST_F(GpuClock, IsReleasedIfOneRankAbortsTheJob) {
     for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
-        expect_released("alone", mpi);
-        EXPECT_EQ(outcome_.code, 3) << outcome_.err;
+        expect_released("alone", mpi, 3);
     }
 }
 
@@ -91,7 +96,7 @@ TEST_F(GpuClock, IsReleasedAfterTwoInterrupts) {
 TEST_F(GpuClock, IsReleasedByOtherRanksIfOneIsKilled) { expect_released("killed", 0); }
 
 TEST_F(GpuClock, IsRejectedOnceWithoutPermission) {
-    const std::string log = log_of("well", 0, "no_permission");
+    const std::string log = log_of("well", 0, "constant", "no_permission");
 
     EXPECT_EQ(outcome_.code, 2) << outcome_.err;
     EXPECT_EQ(log, "");

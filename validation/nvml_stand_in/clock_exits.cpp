@@ -1,10 +1,14 @@
-// clock_exits LIBRARY WAY: two ranks with a GPU each limit their clocks and then end in the given way, like
-// `trireme train` (main.cpp).
+// clock_exits LIBRARY WAY CLOCKS: two ranks with a GPU each limit their clocks and then end in the given way,
+// like `trireme train` (main.cpp). If CLOCKS is "changing", they change their clocks until they end.
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
+#include <functional>
 #include <iostream>
 #include <string>
+#include <string_view>
+#include <thread>
 
 #include "trireme/base/error.hpp"
 #include "trireme/comm/agreement.hpp"
@@ -15,6 +19,14 @@ namespace trireme {
 namespace {
 
 constexpr int mhz = 1200;
+
+// Changes the clock as the programs of a pipeline do, on a GPU that has no kernels.
+void change_clocks(const std::stop_token& stop, device::ClockSetter& setter) {
+    while (!stop.stop_requested()) {
+        for (const int each : {1980, mhz}) setter.request(each)();
+        setter.wait_for_requests({});
+    }
+}
 
 [[noreturn]] void wait_forever() {
     for (;;) ::sleep(1);
@@ -35,7 +47,7 @@ void end_by(const std::string& way, const comm::Session& session) {
     wait_forever();
 }
 
-void run(const std::string& library, const std::string& way, comm::Session& session,
+void run(const std::string& library, const std::string& way, bool changes, comm::Session& session,
          device::StopSignals& signals) {
     const auto all = session.make_group_of_all_ranks("clocks", {});
     const std::string own = session.rank() == 0 ? "0000:01:00.0" : "0000:65:00.0";
@@ -43,8 +55,12 @@ void run(const std::string& library, const std::string& way, comm::Session& sess
                       library);
     run_or_fail_together(*all, [&] { gpu.require_meter("a clock").check_clock(mhz); });
     run_or_fail_together(*all, [&] { gpu.set_clock(mhz); });
+    if (changes) gpu.make_clock_setter(session, 0);
     gpu.restore_clocks_on(&signals);
+    std::jthread changer;
+    if (changes) changer = std::jthread(change_clocks, std::ref(*gpu.clock_setter()));
     barrier(*all);
+    if (changes) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     end_by(way, session);
 }
 
@@ -53,7 +69,7 @@ int run(int argc, char** argv) {
     comm::Session session(argc, argv);
     signals.install_handlers();
     try {
-        run(argv[1], argv[2], session, signals);
+        run(argv[1], argv[2], std::string_view(argv[3]) == "changing", session, signals);
     } catch (const ConfigError& error) {
         if (session.rank() == 0) std::cerr << "trireme: " << error.what() << std::endl;
         return static_cast<int>(error.code());

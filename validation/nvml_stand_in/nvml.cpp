@@ -1,11 +1,13 @@
 // Imitates NVIDIA's management library for two GPUs, and for emulated GPUs if each process has its own.
 // Environment variables, read at each call, control it: NVML_STAND_IN_PLAY (well, not_supported, no_permission,
-// lost, hot, none) and NVML_STAND_IN_LOG, a file that receives one line for each clock limit that is set or
-// reset: "hold 0000:01:00.0 1200 1200", "give back 0000:01:00.0".
+// lost, lost_later, hot, none) and NVML_STAND_IN_LOG, a file that receives one line for each clock limit that
+// is set or reset: "hold 0000:01:00.0 1200 1200", "give back 0000:01:00.0". With NVML_STAND_IN_TIMES, each line
+// ends with the seconds of a monotonic clock. In the play lost_later, the GPU is lost at the 25th clock limit.
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -42,6 +44,7 @@ constexpr unsigned step_mhz = 15;
 // Each query reports two more joules, or three for the second GPU.
 std::atomic<unsigned long long> energy_queries = 0;
 std::atomic<int> users = 0;
+std::atomic<int> clock_limits = 0;
 
 std::string_view play() {
     const char* const value = std::getenv("NVML_STAND_IN_PLAY");
@@ -52,7 +55,10 @@ void note(const std::string& line) {
     const char* const path = std::getenv("NVML_STAND_IN_LOG");
     if (path == nullptr) return;
     const int file = ::open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
-    const std::string text = line + "\n";
+    const double now =
+        std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    const bool has_time = std::getenv("NVML_STAND_IN_TIMES") != nullptr;
+    const std::string text = line + (has_time ? " " + std::to_string(now) : "") + "\n";
     if (::write(file, text.data(), text.size()) < 0) std::abort();
     ::close(file);
 }
@@ -191,6 +197,7 @@ Result nvmlDeviceSetGpuLockedClocks(Device device, unsigned min_mhz, unsigned ma
     if (const Result state = check_device(device); state != success) return state;
     if (play() == "no_permission") return no_permission;
     if (play() == "not_supported") return not_supported;
+    if (++clock_limits > 24 && play() == "lost_later") return gpu_is_lost;
     note(std::string("hold ") + device->bus_id + " " + std::to_string(min_mhz) + " " + std::to_string(max_mhz));
     return success;
 }

@@ -73,10 +73,12 @@ struct ChangeMemory {
 };
 
 // The decisions of --decisions that are not applied yet when the run starts or resumes. `memory` is the maximum
-// over the changes of plan that these decisions require.
+// over the changes of plan that these decisions require. `sets_clocks` is true if one of their plans sets
+// clocks.
 struct RecordedChanges {
     std::vector<plan::Decision> decisions = {};
     ChangeMemory memory = {};
+    bool sets_clocks = false;
 };
 
 }  // namespace trireme::adapt

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "trireme/comm/node_memory.hpp"
 #include "trireme/comm/session.hpp"
 #include "trireme/device/clock_setter.hpp"
 #include "trireme/device/gpu_meter.hpp"
@@ -13,8 +14,9 @@
 #include "trireme/rank/gpu_samples.hpp"
 
 namespace trireme::setup {
+struct GpuClocks;
 struct Job;
-}
+}  // namespace trireme::setup
 
 namespace trireme::rank {
 
@@ -52,6 +54,8 @@ public:
     // Returns the meter that sets the clock. Throws ConfigError if there is none; `setter`, for example
     // "--gpu-clock 1200", requests the clock.
     const device::GpuMeter& require_meter(const std::string& setter) const;
+    bool has_meter() const { return meter_ != nullptr; }
+    const std::string& no_meter_reason() const { return no_meter_reason_; }
 
     // The clocks of the whole GPU. There must be a meter. If several ranks share the GPU, only the lowest of
     // them sets the clock.
@@ -59,6 +63,10 @@ public:
     void set_clock(int mhz) override;
     bool restore_clock() noexcept override;
 
+    // Collective over the ranks of the node. Makes the setter of the clocks of programs, which leaves at least
+    // `min_seconds` between two changes. Called after set_clock(); no other rank may share the GPU.
+    void make_clock_setter(const comm::Session& session, double min_seconds);
+    const std::shared_ptr<device::ClockSetter>& clock_setter() const { return clock_setter_; }  // may be null
     // Must be called after all ranks have set their clocks. Arranges that the clocks of all GPUs of the node
     // are restored as soon as the first of `signals` arrives, because this rank may then be killed soon.
     // `signals` may be null; otherwise it must outlive this object.
@@ -67,6 +75,7 @@ public:
 private:
     bool is_first_sharer() const;
     void open_neighbour_meters();
+    void share_gate(const comm::Session& session);
     void restore_node_clocks() noexcept;
 
     GpusOfRanks gpus_;
@@ -77,15 +86,27 @@ private:
     std::vector<int> sharer_counts_;
     // Meters of the node's other GPUs; empty until restore_clocks_on().
     std::vector<device::GpuMeter> neighbour_meters_ = {};
+    std::unique_ptr<comm::NodeMemory> gate_memory_;  // null until make_clock_setter()
+    std::optional<device::ClockGate> gate_;          // shared by the ranks of the node
+    std::shared_ptr<device::ClockSetter> clock_setter_;
     bool is_clock_set_ = false;  // the clock of this rank's GPU is set
     std::optional<device::SignalCallback> signal_callback_;
 };
 
-// Collective over `control`, which has all ranks. Makes a RankGpu and sets the clock as --gpu-clock requests. A
-// dry run only checks the clock. Returns null if the run uses no GPU. Throws ConfigError on all ranks if
-// --gpu-clock is impossible. For `signals`, see restore_clocks_on().
+// Collective over `control`, which has all ranks. Returns null if the run uses no GPU. Throws ConfigError on
+// all ranks if the run uses none, but --gpu-clock is set.
 std::shared_ptr<RankGpu> make_rank_gpu(const setup::Job& job, const comm::Session& session,
-                                       comm::Communicator& control, device::StopSignals* signals);
+                                       comm::Communicator& control);
+
+// Collective over `control`, which has all ranks. Returns Job::gpu_clocks.
+std::vector<setup::GpuClocks> gather_gpu_clocks(const setup::Job& job, comm::Communicator& control);
+
+// Collective over `control`, which has all ranks. Sets the clock that --gpu-clock requests, or prepares the GPU
+// for clocks that change during steps. `setter` says for messages what sets these clocks; it is empty if
+// nothing does. A dry run sets no clock. Throws ConfigError on all ranks if the clocks cannot be set. For
+// `signals`, see restore_clocks_on().
+void prepare_gpu_clocks(const setup::Job& job, const std::string& setter, const comm::Session& session,
+                        comm::Communicator& control, device::StopSignals* signals);
 
 // Returns the device of a rank, whose energy is measured: its GPU or its simulated device; null on a CPU.
 std::shared_ptr<device::ClockedDevice> find_clocked_device(const setup::Job& job);

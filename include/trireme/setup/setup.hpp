@@ -13,8 +13,8 @@
 #include "trireme/data/batch.hpp"
 #include "trireme/model/config.hpp"
 #include "trireme/plan/decision.hpp"
-#include "trireme/plan/plan.hpp"
 #include "trireme/plan/rank_profiles.hpp"
+#include "trireme/setup/gpu_clocks.hpp"
 #include "trireme/setup/planning.hpp"
 #include "trireme/setup/profiled_kernels.hpp"
 #include "trireme/setup/rank_memory.hpp"
@@ -63,9 +63,7 @@ struct Job {
     layout::BucketRules buckets = {};
     std::size_t steps = 0;  // steps of the whole run, including those before a resume; 0 for an evaluation
     bool resumes = false;   // `stored_model` is a checkpoint of this run
-    // If the run continues in its old run directory: number of steps whose records stay there. Empty for a new
-    // run directory.
-    std::optional<std::size_t> kept_steps = {};
+    std::optional<std::size_t> kept_steps = {};  // whose records stay; empty for a new run directory
     std::size_t completed_steps = 0;  // number of steps up to the checkpoint; 0 if the run does not resume
     EarlierSteps earlier_steps = {};  // summary of the completed steps
     std::string rate_change = {};     // for users: how a resumed run changes its learning rates; may be empty
@@ -77,6 +75,7 @@ struct Job {
     // The files of --profile. Null without this option, and in a simulation, which uses only their kernels.
     std::shared_ptr<const plan::RankProfiles> profiles = {};
     std::shared_ptr<rank::RankGpu> gpu = {};  // GPU of this rank, if any; shared by copies of the job
+    std::vector<GpuClocks> gpu_clocks = {};   // per rank; empty without GPUs
     SlowRun slow_run = {};                    // emulated slow ranks (--slow), which no policy may read
 };
 
@@ -123,8 +122,7 @@ void check_batch_size(const config::RunConfig& config);
 std::size_t count_microbatch_samples(std::size_t batch, const plan::Plan& plan);
 
 // Throws ConfigError if a step has fewer samples than micro-batches, unless micro-batches are formed by time.
-// `request` is the request from which `plan` was made; the message uses it to explain the number of
-// micro-batches.
+// The message explains their number with `request`, from which `plan` was made.
 void check_batch_is_enough(const config::RunConfig& config, const plan::Plan& plan, const PlanRequest& request);
 
 // Sets up training on `ranks` ranks. Parameters come from the checkpoint at path `checkpoint` if set, otherwise
@@ -134,9 +132,8 @@ Setup set_up(const config::RunConfig& config, int ranks,
              const std::optional<std::string>& checkpoint = std::nullopt);
 // Sets up a run whose steps are predicted, not executed. Time need not be simulated if --cluster is set.
 Setup set_up_forecast(const config::RunConfig& config, int ranks);
-// Sets up an evaluation of the stored model config.resume on `ranks` ranks. Throws ConfigError if options
-// cannot be used, if there are no samples to evaluate, or if the stored model lacks a parameter. Not
-// collective.
+// Sets up an evaluation of the stored model config.resume on `ranks` ranks. Throws ConfigError if options or
+// the model cannot be used, or if there are no samples to evaluate. Not collective.
 Setup set_up_evaluation(const config::EvaluateConfig& config, int ranks);
 // Returns the slow ranks of --slow and the steps in which they are slow. Throws ConfigError if --slow or a
 // trace file cannot be used.

@@ -144,6 +144,27 @@ schedule::StageCost make_cost_at_clock(const schedule::StageCost& cost, double s
     return slower;
 }
 
+// Same as check_clocks_of(), for the devices of a real run.
+void check_clocks_of_gpus(const Job& job, ClockSource source, const plan::Plan& plan) {
+    const std::string setter = describe_clock_source(source, plan).setter;
+    if (job.gpu_clocks.empty())
+        throw ConfigError(cat(setter,
+                              " sets clocks during a step, but those of processors are not known; use GPUs, or "
+                              "`trireme simulate` with a cluster file that lists clocks (device.clocks)"));
+    if (source == ClockSource::energy)
+        throw ConfigError(
+            "--energy uniform chooses clocks by their watts, but the watts of a GPU at each clock are not "
+            "known; use `trireme simulate`, or set clocks with a schedule file");
+    for (std::size_t rank = 0; rank < job.gpu_clocks.size(); ++rank) {
+        if (job.gpu_clocks[rank].clocks.empty())
+            throw ConfigError(cat(setter, " sets clocks, but those of the GPU of rank ", rank,
+                                  " are not known: ", job.gpu_clocks[rank].unknown_because));
+    }
+    check_clocks_of(plan, source, [&](int rank) {
+        return std::span<const plan::DeviceClock>(job.gpu_clocks[static_cast<std::size_t>(rank)].clocks);
+    });
+}
+
 }  // namespace
 
 std::vector<schedule::TeamClocks> list_team_clocks(const std::vector<layout::Team>& teams,
@@ -244,15 +265,11 @@ void choose_clocks(const Job& job, int ranks, PlanState& current, const plan::Pa
         decided.empty() ? find_clock_source(current.plan, config.policy.energy) : ClockSource::decision;
     if (source == ClockSource::none) return;
     const auto [setter, remedy] = describe_clock_source(source, current.plan);
-    if (!device::time_is_simulated())
-        throw ConfigError(cat(setter,
-                              " sets clocks during a step, which only `trireme plan` and `trireme simulate` "
-                              "can do; ",
-                              remedy));
     if (is_elastic(config))
         throw ConfigError(cat(setter,
                               " sets clocks, but --elastic length compares layouts at their highest clocks; ",
                               remedy, " or --elastic"));
+    if (!device::time_is_simulated()) return check_clocks_of_gpus(job, source, current.plan);
     const Machine machine = choose_machine(job, ranks);
     check_clocks_of(current.plan, source, [&](int rank) { return machine.find_clocks(rank); });
     const bool is_uniform = source == ClockSource::energy;
