@@ -32,8 +32,10 @@ private:
 
 void Communicator::wait(std::span<const RequestId> ids) {
     const double begin = device::now_seconds();
+    const double joules = device::read_joules(meter_);
     for (const RequestId id : ids) wait_for(id);
     traffic_.wait_seconds += device::now_seconds() - begin;
+    traffic_.wait_joules += device::read_joules(meter_) - joules;
 }
 
 void Communicator::remove_done(std::vector<RequestId>& ids) {

@@ -23,11 +23,12 @@ double Stream::predict_clock_delay(const Cost& cost, double seconds) const {
 
 void Ledger::clear() {
     entries_.clear();
-    clock_delay_ = 0;
+    clock_delay_ = joules_ = 0;
 }
 
-void Ledger::add(const Cost& cost, double seconds, double clock_delay) {
+void Ledger::add(const Cost& cost, double seconds, double clock_delay, double joules) {
     clock_delay_ += clock_delay;
+    joules_ += joules;
     auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) {
         return e.total_cost.kernel == cost.kernel && e.total_cost.matmul == cost.matmul;
     });

@@ -1,6 +1,7 @@
 #include "trireme/rank/rank_gpu.hpp"
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <map>
 #include <set>
@@ -11,6 +12,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
+#include "trireme/device/clock.hpp"
 #include "trireme/device/gpu.hpp"
 #include "trireme/setup/setup.hpp"
 
@@ -77,6 +79,18 @@ std::optional<double> RankGpu::read_joules() const {
     const std::optional<double> joules = samples_ ? samples_->joules() : std::nullopt;
     if (!joules) return std::nullopt;
     return *joules / sharer_counts_[static_cast<std::size_t>(gpus_.rank)];
+}
+
+// The counter advances every 20 to 100 ms.
+void RankGpu::measure_waiting_watts(comm::Communicator& control) {
+    constexpr double seconds = 2;
+    const std::vector<double> joules = all_gather(control, std::array{read_joules().value_or(-1)});
+    if (std::ranges::all_of(joules, [](double value) { return value < 0; })) return;
+    const double begin = device::now_seconds();
+    const double joules_before = read_joules().value_or(0);
+    device::idle_for(seconds);
+    barrier(control);
+    waiting_watts_ = (read_joules().value_or(0) - joules_before) / (device::now_seconds() - begin);
 }
 
 device::GpuReading RankGpu::state() const { return samples_ ? samples_->state() : device::GpuReading{}; }

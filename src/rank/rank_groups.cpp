@@ -74,6 +74,15 @@ private:
 
 }  // namespace
 
+std::vector<comm::Communicator*> list_groups(const RankGroups& groups) {
+    std::vector<comm::Communicator*> list;
+    for (const auto* const group :
+         {&groups.activations, &groups.gradients, &groups.tensor, &groups.update, &groups.record})
+        if (*group) list.push_back(group->get());
+    for (const auto& [ranks, group] : groups.data) list.push_back(group.get());
+    return list;
+}
+
 RankGroups make_groups(const comm::Session& session, const plan::Plan& plan,
                        const std::vector<layout::Bucket>& buckets, const GroupResources& resources) {
     const device::WaitPolicy wait_policy = resources.wait_policy;

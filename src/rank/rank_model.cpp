@@ -261,20 +261,24 @@ plan::RankWaits RankModel::measure_waits() const {
     if (is_idle()) return waits;
     waits.pipeline += get_wait_seconds(groups_.activations) + get_wait_seconds(groups_.gradients);
     if (groups_.tensor) waits.tensor = get_wait_seconds(groups_.tensor);
-    if (groups_.tensor && stages_->ghosts() != nullptr) waits.tensor += stages_->ghosts()->wait_seconds();
+    if (groups_.tensor && stages_->ghosts() != nullptr) waits.tensor += stages_->ghosts()->waits().wait_seconds;
     for (const auto& [ranks, group] : groups_.data) waits.data += get_wait_seconds(group);
     return waits;
 }
 
+void RankModel::set_meter(const device::ClockedDevice* meter) {
+    for (comm::Communicator* const group : list_groups(groups_)) group->set_meter(meter);
+}
+
+double RankModel::measure_joules_of_waits() const {
+    double joules = is_idle() || stages_->ghosts() == nullptr ? 0 : stages_->ghosts()->waits().wait_joules;
+    for (const comm::Communicator* const group : list_groups(groups_)) joules += group->traffic().wait_joules;
+    return joules;
+}
+
 void RankModel::reset_traffic() {
-    groups_.update->reset_traffic();
-    groups_.record->reset_traffic();
-    if (is_idle()) return;
-    if (stages_->ghosts() != nullptr) stages_->ghosts()->reset_waits();
-    groups_.activations->reset_traffic();
-    groups_.gradients->reset_traffic();
-    if (groups_.tensor) groups_.tensor->reset_traffic();
-    for (const auto& [ranks, group] : groups_.data) group->reset_traffic();
+    for (comm::Communicator* const group : list_groups(groups_)) group->reset_traffic();
+    if (!is_idle() && stages_->ghosts() != nullptr) stages_->ghosts()->reset_waits();
 }
 
 }  // namespace trireme::rank

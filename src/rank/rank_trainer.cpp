@@ -14,6 +14,7 @@
 #include "trireme/device/machine.hpp"
 #include "trireme/rank/evaluate_samples.hpp"
 #include "trireme/rank/rank_gpu.hpp"
+#include "trireme/rank/step_record.hpp"
 #include "trireme/setup/node_share.hpp"
 #include "trireme/setup/step_shapes.hpp"
 
@@ -60,8 +61,12 @@ RankTrainer::RankTrainer(const setup::Job& job, const setup::PlanState& current,
       updates_(std::make_unique<ParameterUpdates>(job, current, model_, stream_, trace_)),
       planner_(job, current),
       record_gather_(*model_.groups().record, records::count_record_fields(job.memory_space)),
-      step_energy_(find_clocked_device(job)) {
+      step_energy_(find_clocked_device(job), job.gpu ? std::optional(job.gpu->waiting_watts()) : std::nullopt) {
     stream_.clock_setter = make_clock_setter(job);
+    if (const auto meter = device::make_simulated_device(); meter && meter->read_joules()) {
+        stream_.meter = meter;
+        model_.set_meter(meter.get());
+    }
     if (job.config.run.trace.shows_kernels) stream_.trace = trace_;
     if (!model_.is_idle()) return;
     // An idle rank waits for whole steps of other ranks, which is no stall.
@@ -191,25 +196,19 @@ void RankTrainer::post_record(const StepResult& result, double begin) {
     record[records::RecordFields::squares] = update.square_sum;
     record[records::RecordFields::is_skipped] = update.is_skipped ? 1 : 0;
     record[records::RecordFields::is_rolled_back] = update.is_rolled_back ? 1 : 0;
-    record[records::RecordFields::matmuls] = stream_.matmuls.seconds;
-    record[records::RecordFields::matmul_flops] = stream_.matmuls.flops;
-    record[records::RecordFields::full_flops] = stream_.matmuls.full_flops;
-    record[records::RecordFields::expected_matmuls] = stream_.matmuls.expected_seconds;
-    record[records::RecordFields::matmul_calls] = stream_.matmuls.calls;
-    record[records::RecordFields::matmul_clock_delay] = stream_.matmuls.clock_delay;
-    record[records::RecordFields::other_kernels] = stream_.ledger.seconds() - stream_.matmuls.seconds;
-    record[records::RecordFields::other_clock_delay] =
-        stream_.ledger.clock_delay() - stream_.matmuls.clock_delay;
+    record_kernels(stream_, record);
     const plan::RankWaits waits = model_.measure_waits();
-    record[records::RecordFields::wait_pipeline] = waits.pipeline;
-    record[records::RecordFields::wait_tensor] = waits.tensor;
-    record[records::RecordFields::wait_data] = waits.data;
-    record[records::RecordFields::wait_other] = waits.others;
+    record_waits(waits, record);
+    record_energy(step_energy_.take({.seconds = device::now_seconds() - begin,
+                                     .kernel_seconds = stream_.ledger.seconds(),
+                                     .kernel_joules = stream_.ledger.joules(),
+                                     .wait_seconds = waits.sum(),
+                                     .wait_joules = model_.measure_joules_of_waits()}),
+                  record);
     record[records::RecordFields::padded_tokens] = static_cast<double>(result.padded_tokens);
     if (!is_ghost_run())
         record[records::RecordFields::peak_bytes] =
             static_cast<double>(setup::read_peak_bytes(job_.memory_space));
-    record[records::RecordFields::joules] = step_energy_.take();
     if (job_.memory_space == device::MemorySpace::gpu) record_gpu_state(job_.gpu.get(), record);
     record[records::RecordFields::stop] = static_cast<double>(request_stop());
     const StepInFlight& step = *unsettled_steps_[static_cast<std::size_t>(executed_steps_ - settled_steps_)];
@@ -273,7 +272,7 @@ std::vector<records::StepOutcome> RankTrainer::step() {
     const int delay_steps = ends_segment || ahead == 0 ? 0 : ahead + 1;
     std::vector<records::StepOutcome> outcomes;
     while (settled_steps_ + delay_steps < executed_steps_) outcomes.push_back(settle_step());
-    step_energy_.add_reading();
+    step_energy_.end();
     return outcomes;
 }
 

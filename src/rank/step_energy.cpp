@@ -1,11 +1,21 @@
 #include "trireme/rank/step_energy.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
-#include <utility>
-
-#include "trireme/records/step_outcome.hpp"
+#include <optional>
 
 namespace trireme::rank {
+
+records::EnergyPhases derive_energy_phases(double joules, double waiting_watts, const StepPhases& phases) {
+    const double idle_seconds = std::max(0.0, phases.seconds - phases.kernel_seconds - phases.wait_seconds);
+    const double waiting_joules = waiting_watts * (phases.wait_seconds + idle_seconds);
+    // The counter of a GPU advances in steps, so that a short training step may seem to use too little energy.
+    const double scale = waiting_joules > joules ? joules / waiting_joules : 1;
+    const double blocked = scale * waiting_watts * phases.wait_seconds;
+    const double idle = scale * waiting_watts * idle_seconds;
+    return {.compute = joules - blocked - idle, .blocked = blocked, .idle = idle};
+}
 
 double StepEnergy::read_joules() const {
     const std::optional<double> joules = device_ == nullptr ? std::nullopt : device_->read_joules();
@@ -14,24 +24,25 @@ double StepEnergy::read_joules() const {
 
 void StepEnergy::begin() { last_reading_ = read_joules(); }
 
-void StepEnergy::add_reading() {
+records::EnergyPhases StepEnergy::take(const StepPhases& phases) {
     const double now = read_joules();
-    joules_ += now - std::exchange(last_reading_, now);
+    const double joules = now - std::exchange(last_reading_, now);
+    const double rest = std::exchange(rest_, 0);
+    if (std::isnan(joules)) return {joules, joules, joules};
+    if (waiting_watts_) return derive_energy_phases(joules + rest, *waiting_watts_, phases);
+    return {.compute = phases.kernel_joules,
+            .blocked = phases.wait_joules + rest,
+            .idle = std::max(0.0, joules - phases.kernel_joules - phases.wait_joules)};
 }
 
-double StepEnergy::take() {
-    add_reading();
-    return std::exchange(joules_, 0);
+void StepEnergy::end() {
+    const double now = read_joules();
+    rest_ += now - std::exchange(last_reading_, now);
 }
 
-void record_gpu_state(RankGpu* gpu, std::span<double> record) {
-    const device::GpuReading state = gpu == nullptr ? device::GpuReading{} : gpu->state();
-    constexpr double not_reported = std::numeric_limits<double>::quiet_NaN();
-    record[records::RecordFields::watts] = state.watts.value_or(not_reported);
-    record[records::RecordFields::clock_mhz] = state.clock_mhz.value_or(not_reported);
-    record[records::RecordFields::memory_clock_mhz] = state.memory_clock_mhz.value_or(not_reported);
-    record[records::RecordFields::celsius] = state.celsius.value_or(not_reported);
-    record[records::RecordFields::used_bytes] = state.used_bytes.value_or(not_reported);
+double StepEnergy::take_rest() {
+    end();
+    return std::exchange(rest_, 0);
 }
 
 }  // namespace trireme::rank

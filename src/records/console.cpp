@@ -156,9 +156,13 @@ std::string format_update(const StepOutcome& outcome) {
     return fmt::format("norm {:.2f}  lr {:.2e}  ", outcome.gradient_norm, outcome.learning_rate);
 }
 
-std::string format_energy(const Figures& f, double joules) {
-    return fmt::format("  energy          {:.1f} J, {:.4g} J per token; {:.1f} W per rank on average\n", joules,
-                       joules / static_cast<double>(f.tokens), joules / f.seconds / f.ranks);
+std::string format_energy(const Figures& f, const EnergyPhases& energy) {
+    const double joules = energy.sum();
+    return fmt::format(
+        "  energy          {:.1f} J, {:.4g} J per token; {:.1f} W per rank on average\n"
+        "                  {:.1f} % while kernels ran, {:.1f} % blocked by other ranks, {:.1f} % idle\n",
+        joules, joules / static_cast<double>(f.tokens), joules / f.seconds / f.ranks,
+        100 * energy.compute / joules, 100 * energy.blocked / joules, 100 * energy.idle / joules);
 }
 
 // Describes the skipped and offloaded matmuls of the new plan. If there are none, describes the bytes that the
@@ -332,7 +336,7 @@ void Console::print_summary(const Figures& f, const std::string& peak_descriptio
         "ranks {:.1f}, gradients {:.1f}; other {:.1f}\n",
         100 * f.compute_bubble(), 100 * breakdown.schedule, 100 * f.bubble_limit, 100 * breakdown.wait_tensor,
         100 * breakdown.wait_data, 100 * breakdown.wait_other);
-    if (f.compute_joules()) out_ << format_energy(f, *f.compute_joules());
+    if (const auto energy = sum_energy(f.energy_of_ranks)) out_ << format_energy(f, *energy);
     if (f.rolled_back_updates) {
         out_ << fmt::format("  updates         {} of {} speculative updates were rolled back\n",
                             *f.rolled_back_updates, f.steps);

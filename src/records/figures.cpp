@@ -66,9 +66,11 @@ BubbleBreakdown split_bubble(double seconds, double compute_seconds, const plan:
     return breakdown;
 }
 
-std::optional<double> Figures::compute_joules() const {
-    if (joules_of_ranks.empty()) return std::nullopt;
-    return std::accumulate(joules_of_ranks.begin(), joules_of_ranks.end(), 0.0);
+std::optional<EnergyPhases> sum_energy(const std::vector<EnergyPhases>& energy_of_ranks) {
+    if (energy_of_ranks.empty()) return std::nullopt;
+    EnergyPhases sum;
+    for (const EnergyPhases& of_rank : energy_of_ranks) sum += of_rank;
+    return sum;
 }
 
 FigureSum::FigureSum(const setup::ModelFlops& flops, double peak_flops, int ranks, double bubble_limit)
@@ -123,10 +125,10 @@ void FigureSum::track_fastest_step(const StepOutcome& outcome) {
 
 // The energy of a run is unknown if some of its steps were not measured.
 void FigureSum::add_energy(const StepOutcome& outcome) {
-    std::vector<double>& sums = figures_.joules_of_ranks;
-    if (figures_.steps == 1) sums.resize(outcome.joules_of_ranks.size());
-    if (sums.size() != outcome.joules_of_ranks.size()) sums.clear();
-    for (std::size_t rank = 0; rank < sums.size(); ++rank) sums[rank] += outcome.joules_of_ranks[rank];
+    std::vector<EnergyPhases>& sums = figures_.energy_of_ranks;
+    if (figures_.steps == 1) sums.resize(outcome.energy_of_ranks.size());
+    if (sums.size() != outcome.energy_of_ranks.size()) sums.clear();
+    for (std::size_t rank = 0; rank < sums.size(); ++rank) sums[rank] += outcome.energy_of_ranks[rank];
 }
 
 void FigureSum::add_plan_change(const PlanChange& change, double bubble_limit) {

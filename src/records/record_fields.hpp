@@ -9,6 +9,7 @@
 #include <concepts>
 #include <type_traits>
 
+#include "records/energy_fields.hpp"
 #include "trireme/records/run_records.hpp"
 
 namespace trireme::records {
@@ -118,6 +119,7 @@ void visit_fields(auto& visit, As<StepLine> auto& line) {
     visit("slowness", line.ranks.slowness);
     visit("comm_wait_s", line.comm_wait_s);
     visit("energy_j", line.energy_j);
+    visit_phases(visit, line.energy_phases_j);
     visit("gpus/watts", line.gpus.watts);
     visit("gpus/clock_mhz", line.gpus.clock_mhz);
     visit("gpus/memory_clock_mhz", line.gpus.memory_clock_mhz);

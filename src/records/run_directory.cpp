@@ -7,7 +7,6 @@
 #include <cstring>
 #include <ctime>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <optional>
 
 #include "records/run_starts.hpp"
@@ -47,6 +46,9 @@ std::string dump_json(const Json& json, int indent = -1) {
     return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+// A simulated device reads its energy in each phase. The counter of a GPU is too slow for that.
+bool are_phases_derived() { return !device::time_is_simulated(); }
+
 const char* find_clock_name() { return device::time_is_simulated() ? "simulated" : "wall"; }
 
 RankLists make_rank_lists(const std::vector<plan::RankTimes>& ranks) {
@@ -67,7 +69,6 @@ StepLine make_step_line(std::size_t step, const StepOutcome& outcome, const setu
                         double peak_flops) {
     const double available_flops = outcome.seconds * peak_flops;
     const BubbleBreakdown breakdown = split_bubble(outcome.seconds, outcome.compute_seconds, outcome.waits);
-    const std::vector<double>& joules = outcome.joules_of_ranks;
     StepLine line;
     line.step = to_figure(step);
     line.loss = omit_non_finite(outcome.loss);
@@ -98,7 +99,10 @@ StepLine make_step_line(std::size_t step, const StepOutcome& outcome, const setu
     line.ranks = make_rank_lists(outcome.ranks);
     line.ranks.slowness = outcome.slowness;
     line.comm_wait_s = outcome.waits.sum();
-    if (!joules.empty()) line.energy_j = std::accumulate(joules.begin(), joules.end(), 0.0);
+    if (const std::optional<EnergyPhases> energy = sum_energy(outcome.energy_of_ranks)) {
+        line.energy_j = energy->sum();
+        line.energy_phases_j = {energy->compute, energy->blocked, energy->idle, are_phases_derived()};
+    }
     line.gpus = outcome.gpus;
     line.grad_norm = omit_non_finite(outcome.gradient_norm);
     line.lr = outcome.learning_rate;
@@ -156,10 +160,22 @@ void add_waits(Summary& summary, const Figures& f) {
     summary.comm_wait_s = f.waits.sum();
 }
 
+void add_energy(Summary& summary, const std::vector<EnergyPhases>& energy_of_ranks) {
+    const std::optional<EnergyPhases> energy = sum_energy(energy_of_ranks);
+    if (!energy) return;
+    summary.energy_j = energy->sum();
+    summary.energy_phases_j.is_derived = are_phases_derived();
+    for (const EnergyPhases& of_rank : energy_of_ranks) {
+        summary.energy_j_of_ranks.push_back(of_rank.sum());
+        summary.energy_phases_j.compute.push_back(of_rank.compute);
+        summary.energy_phases_j.blocked.push_back(of_rank.blocked);
+        summary.energy_phases_j.idle.push_back(of_rank.idle);
+    }
+}
+
 // Adds energy, memory, and the costs of work between the steps.
 void add_costs(Summary& summary, const Figures& f) {
-    summary.energy_j = f.compute_joules();
-    summary.energy_j_of_ranks = f.joules_of_ranks;
+    add_energy(summary, f.energy_of_ranks);
     if (f.saves > 0) {
         summary.checkpoints = to_figure(f.saves);
         summary.save_stall_s = f.save_seconds;

@@ -52,6 +52,15 @@ GpuStates make_gpu_states(const comm::GatheredNumbers& all) {
             .used_bytes = list_reported_values(all, RecordFields::used_bytes)};
 }
 
+std::vector<EnergyPhases> list_energy(const comm::GatheredNumbers& all) {
+    const std::vector<double> compute = list_reported_values(all, RecordFields::compute_joules);
+    const std::vector<double> blocked = list_reported_values(all, RecordFields::blocked_joules);
+    const std::vector<double> idle = list_reported_values(all, RecordFields::idle_joules);
+    std::vector<EnergyPhases> energy;
+    for (std::size_t r = 0; r < compute.size(); ++r) energy.push_back({compute[r], blocked[r], idle[r]});
+    return energy;
+}
+
 Stop find_stop(const comm::GatheredNumbers& all) {
     const std::vector<double> stop_reasons = all.list_per_rank(RecordFields::stop);
     const auto first = std::ranges::max_element(stop_reasons);  // the lowest rank with the largest value
@@ -102,7 +111,7 @@ void add_records(const comm::GatheredNumbers& all, StepOutcome& outcome) {
     }
     outcome.padded_tokens = static_cast<std::size_t>(all.sum(RecordFields::padded_tokens));
     outcome.peak_bytes = static_cast<std::size_t>(all.max(RecordFields::peak_bytes));
-    outcome.joules_of_ranks = list_reported_values(all, RecordFields::joules);
+    outcome.energy_of_ranks = list_energy(all);
     outcome.stop = find_stop(all);
     check_coming_step(all, outcome);
     if (all.width() == RecordFields::count_on_gpus) outcome.gpus = make_gpu_states(all);

@@ -1,5 +1,6 @@
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "report/html.hpp"
 #include "report/page.hpp"
@@ -107,6 +108,14 @@ void add_energy(Rows& rows, const records::Summary& s) {
          has_rates ? cat(format_significant(*s.energy_j / *s.tokens), " J per token; ",
                          format_significant(*s.energy_j / *s.seconds), " W on average, for all ranks together")
                    : "for all ranks together"});
+    const auto& [compute, blocked, idle, is_derived] = s.energy_phases_j;
+    if (compute.empty()) return;
+    const auto format_sum = [](const std::vector<double>& joules) {
+        return cat(format_significant(std::accumulate(joules.begin(), joules.end(), 0.0)), " J");
+    };
+    rows.push_back({"Energy while kernels ran", format_sum(compute), no_limit,
+                    cat("while blocked by other ranks: ", format_sum(blocked), "; idle: ", format_sum(idle),
+                        is_derived ? "; derived from the power of a waiting GPU" : "")});
 }
 
 void add_memory(Rows& rows, const records::Summary& s) {

@@ -71,6 +71,10 @@ public:
     virtual void settle(records::StepOutcome outcome,
                         const std::function<void(records::StepOutcome&)>& record) = 0;
 
+    // Collective. Called before settle() for the last step of the run: waits for all ranks, and adds the energy
+    // of the waits at the end of the run to `outcome`.
+    virtual void add_last_energy(records::StepOutcome& outcome) = 0;
+
     // Collective. Returns when all earlier steps are recorded in context().
     virtual void wait_for_records() = 0;
     // Collective. Returns the change of plan that is due after `step` steps; null if there is none, or if

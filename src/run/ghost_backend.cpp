@@ -135,6 +135,12 @@ public:
         world_->records.add(session_.rank(), outcome, record);
     }
 
+    void add_last_energy(records::StepOutcome& outcome) override {
+        barrier(control_);
+        if (!outcome.energy_of_ranks.empty())
+            outcome.energy_of_ranks.front().blocked += trainer_->take_last_joules();
+    }
+
     void wait_for_records() override { barrier(control_); }
 
     std::shared_ptr<adapt::Choice> choose(std::size_t step) override {

@@ -14,10 +14,10 @@ void GhostRecords::add(int rank, const records::StepOutcome& own_outcome,
         combined.compute_seconds = combined.seconds = 0;
         combined.waits = {};
         combined.padded_tokens = 0;
-        combined.joules_of_ranks.resize(own_outcome.joules_of_ranks.size() * static_cast<std::size_t>(ranks_));
+        combined.energy_of_ranks.resize(own_outcome.energy_of_ranks.size() * static_cast<std::size_t>(ranks_));
     }
-    if (!combined.joules_of_ranks.empty())
-        combined.joules_of_ranks[static_cast<std::size_t>(rank)] = own_outcome.joules_of_ranks.front();
+    if (!combined.energy_of_ranks.empty())
+        combined.energy_of_ranks[static_cast<std::size_t>(rank)] = own_outcome.energy_of_ranks.front();
     combined.seconds = std::max(combined.seconds, own_outcome.seconds);
     combined.ranks[static_cast<std::size_t>(rank)] = own_outcome.ranks.front();
     combined.compute_seconds += own_outcome.compute_seconds / ranks_;

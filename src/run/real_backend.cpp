@@ -114,6 +114,15 @@ public:
         record(outcome);
     }
 
+    void add_last_energy(records::StepOutcome& outcome) override {
+        if (outcome.energy_of_ranks.empty()) return;
+        barrier(resources_.control);
+        const std::vector<double> joules =
+            all_gather(resources_.control, std::array{trainer_->take_last_joules()});
+        for (std::size_t rank = 0; rank < joules.size(); ++rank)
+            outcome.energy_of_ranks[rank].blocked += joules[rank];
+    }
+
     void wait_for_records() override {}  // settle() has already recorded all steps of this rank
 
     std::shared_ptr<adapt::Choice> choose(std::size_t step) override {
@@ -358,6 +367,7 @@ std::unique_ptr<Backend> make_real_backend(const config::RunConfig& config, cons
                                      : recorded.sets_clocks ? cat("--decisions ", config.policy.decisions)
                                                             : "";
     rank::prepare_gpu_clocks(setup->job, clock_setter, session, resources.control, signals);
+    if (setup->job.gpu && !config.run.dry_run) setup->job.gpu->measure_waiting_watts(resources.control);
     const int threads = setup::choose_threads(config, session, resources.control);
     const rank::GpuTransport transport = rank::choose_gpu_transport(config, session, resources.control);
     records::Manifest manifest =

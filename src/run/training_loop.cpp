@@ -44,8 +44,12 @@ private:
             tracing_.begin_step(step + 1, step - first);
             tracing_.set_plan(context_.current.plan);
             const device::TraceSpan span(tracing_.trace(), device::TraceLane::step, "step");
-            for (records::StepOutcome& outcome : backend_.trainer().step())
+            for (records::StepOutcome& outcome : backend_.trainer().step()) {
+                const bool ends_run =
+                    end == job_.steps || stop_ || outcome.stop.reason != records::StopReason::none;
+                if (ends_run && outcome.step + 1 == end) backend_.add_last_energy(outcome);
                 backend_.settle(std::move(outcome), [this](records::StepOutcome& settled) { record(settled); });
+            }
             if (stop_) end = backend_.trainer().end_segment_early();
             backend_.advance_saving();
         }

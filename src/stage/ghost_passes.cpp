@@ -2,6 +2,7 @@
 
 #include "trireme/comm/communicator.hpp"
 #include "trireme/device/clock.hpp"
+#include "trireme/device/clocked_device.hpp"
 #include "trireme/model/tensor_group.hpp"
 
 namespace trireme::stage {
@@ -55,11 +56,16 @@ const PassTime* GhostPasses::find_time(const PassKey& key) const {
 // during the kernels, and idle during the waits for other tensor-parallel ranks.
 void GhostPasses::charge(const GhostPass& ghost, const PassTime& time) {
     const double kernel_seconds = time.matmuls.seconds + time.other_kernels;
+    const device::ClockedDevice* const meter = ghost.pass.stream.meter.get();
+    const double joules_before = device::read_joules(meter);
     device::busy_for(kernel_seconds);
-    ghost.pass.stream.ledger.add({.kernel = "pass"}, kernel_seconds, time.clock_delay);
+    const double joules_after_kernels = device::read_joules(meter);
+    ghost.pass.stream.ledger.add({.kernel = "pass"}, kernel_seconds, time.clock_delay,
+                                 joules_after_kernels - joules_before);
     ghost.pass.stream.matmuls += time.matmuls;
     if (time.waits > 0) device::idle_for(time.waits);
-    wait_seconds_ += time.waits;
+    waits_.wait_seconds += time.waits;
+    waits_.wait_joules += device::read_joules(meter) - joules_after_kernels;
     ghost.events.after_layer();
 }
 

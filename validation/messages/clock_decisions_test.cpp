@@ -9,14 +9,9 @@ namespace {
 
 class ClockDecisions : public Simulate {
 protected:
-    // Devices with three clocks.
     void SetUp() override {
         Simulate::SetUp();
-        json cluster = slow_abacus();
-        for (const int mhz : {900, 600, 300})
-            cluster["device"]["clocks"].push_back(
-                {{"mhz", mhz}, {"speed", mhz / 900.0}, {"watts", {{"idle", 10}, {"busy", 20 + mhz / 10}}}});
-        write("abacus.json", cluster.dump());
+        write("abacus.json", clocked_abacus().dump());
     }
 
     Outcome simulate(const std::string& options) const {

@@ -45,6 +45,15 @@ inline json slow_abacus() {
     return cluster;
 }
 
+// The devices of slow_abacus() with three clocks.
+inline json clocked_abacus() {
+    json cluster = slow_abacus();
+    for (const int mhz : {900, 600, 300})
+        cluster["device"]["clocks"].push_back(
+            {{"mhz", mhz}, {"speed", mhz / 900.0}, {"watts", {{"idle", 10}, {"busy", 20 + mhz / 10}}}});
+    return cluster;
+}
+
 class Simulate : public Workplace {
 protected:
     void SetUp() override {

@@ -10,15 +10,17 @@
 #include <vector>
 
 #include "trireme/base/error.hpp"
+#include "trireme/device/clocked_device.hpp"
 #include "trireme/device/tensor.hpp"
 #include "trireme/device/wait.hpp"
 
 namespace trireme::comm {
 
 // The messages and bytes that this rank has sent in a group, and the seconds for which this rank has waited for
-// messages of the group.
+// messages of the group. `wait_joules` is the energy of the meter during these waits.
 struct Traffic {
     double wait_seconds = 0;
+    double wait_joules = 0;
     std::uint64_t bytes_sent = 0;
     std::uint64_t messages_sent = 0;
 };
@@ -77,6 +79,9 @@ public:
     void disable_stall_limit() { set_stall_seconds(std::numeric_limits<double>::infinity()); }
     void set_stall_seconds(double stall_seconds) { wait_policy_.stall_seconds = stall_seconds; }
 
+    // Sets the device whose energy waits consume; null if it is not measured. It must outlive the group.
+    void set_meter(const device::ClockedDevice* meter) { meter_ = meter; }
+
     const Traffic& traffic() const { return traffic_; }
     void reset_traffic() { traffic_ = {}; }
 
@@ -92,6 +97,7 @@ protected:
 
 private:
     device::WaitPolicy wait_policy_;
+    const device::ClockedDevice* meter_ = nullptr;
 };
 
 // Returns a group of one rank. Sending throws BugError.

@@ -35,6 +35,11 @@ public:
     virtual std::optional<double> read_joules() const = 0;
 };
 
+// Returns the joules of read_joules(); 0 if `device` is null or its energy is not measured.
+inline double read_joules(const ClockedDevice* device) {
+    return device == nullptr ? 0 : device->read_joules().value_or(0);
+}
+
 // Returns the simulated device of the rank that calls the functions of the result; null outside of a
 // simulation. Its clocks and watts are those of the cluster file. A simulated run begins at the highest clock.
 std::shared_ptr<ClockedDevice> make_simulated_device();

@@ -68,17 +68,19 @@ public:
         std::size_t calls = 0;
         double seconds = 0;
     };
-    // `clock_delay` is the time that the kernel took longer than at the highest clock.
-    void add(const Cost& cost, double seconds, double clock_delay = 0);
+    // `clock_delay` is the time that the kernel took longer than at the highest clock, and `joules` its energy.
+    void add(const Cost& cost, double seconds, double clock_delay = 0, double joules = 0);
     void clear();
     const std::vector<Entry>& entries() const { return entries_; }
     double seconds() const;                              // sum over all entries
     double flops() const;                                // sum over all entries
     double clock_delay() const { return clock_delay_; }  // seconds, sum over all kernels
+    double joules() const { return joules_; }            // sum over all kernels
 
 private:
     std::vector<Entry> entries_;
     double clock_delay_ = 0;
+    double joules_ = 0;
 };
 
 // Time and flops of the matmuls in transformer blocks. All ranks run such matmuls, so the speeds of ranks can
@@ -96,6 +98,7 @@ struct MatmulWork {
     MatmulWork operator/(double count) const;
 };
 
+class ClockedDevice;
 class ClockSetter;
 class GpuTimes;
 class Trace;
@@ -115,6 +118,8 @@ struct Stream {
     double clock = 1;  // clock of the kernels that are launched next, as a fraction of the highest clock
     // Sets the clock; null if programs set no clocks on the device.
     std::shared_ptr<ClockSetter> clock_setter = {};
+    // Measures the energy of each kernel; null if that is not possible.
+    std::shared_ptr<const ClockedDevice> meter = {};
     Slowness slowness = {};
     Trace* trace = nullptr;                // records kernels, but not on a GPU; null if no kernels are traced
     kernels::ValueCheck* check = nullptr;  // checks the values that kernels read and write; null if off

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "trireme/device/clock.hpp"
+#include "trireme/device/clocked_device.hpp"
 #include "trireme/device/gpu_times.hpp"
 #include "trireme/device/stream.hpp"
 #include "trireme/device/trace.hpp"
@@ -43,11 +44,13 @@ double launch_unchecked(device::Stream& stream, const Op& op) {
         return 0;
     }
     const double begin = device::now_seconds();
+    const double joules = device::read_joules(stream.meter.get());
     std::visit([&](auto& backend) { run(backend, op); }, stream.backend);
     const device::Cost cost = op.cost();
     if (stream.predict_seconds) device::busy_for(stream.predict_seconds(cost, stream.clock));
     const double seconds = stream.slowness.add_kernel(cost, device::now_seconds() - begin);
-    stream.ledger.add(cost, seconds, stream.predict_clock_delay(cost, seconds));
+    stream.ledger.add(cost, seconds, stream.predict_clock_delay(cost, seconds),
+                      device::read_joules(stream.meter.get()) - joules);
     if (stream.trace != nullptr && stream.trace->is_on())
         stream.trace->add({.lane = device::TraceLane::kernels,
                            .name = std::string(cost.kernel),

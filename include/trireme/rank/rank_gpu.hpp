@@ -42,6 +42,10 @@ public:
     // Returns the last reading of the energy counter, at most about one period old. Each of several ranks that
     // share a GPU gets an equal fraction, so that the sum over ranks counts the GPU once.
     std::optional<double> read_joules() const override;
+    // Collective over `control`, which has all ranks: measures the watts that the GPU draws while the ranks
+    // wait.
+    void measure_waiting_watts(comm::Communicator& control);
+    double waiting_watts() const { return waiting_watts_; }  // 0 before measure_waiting_watts()
     // Returns the state of the whole GPU, even if ranks share it.
     device::GpuReading state() const;
 
@@ -89,6 +93,7 @@ private:
     std::unique_ptr<comm::NodeMemory> gate_memory_;  // null until make_clock_setter()
     std::optional<device::ClockGate> gate_;          // shared by the ranks of the node
     std::shared_ptr<device::ClockSetter> clock_setter_;
+    double waiting_watts_ = 0;
     bool is_clock_set_ = false;  // the clock of this rank's GPU is set
     std::optional<device::SignalCallback> signal_callback_;
 };

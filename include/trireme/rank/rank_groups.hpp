@@ -27,6 +27,9 @@ struct RankGroups {
     stage::DataGroups data;                      // of the holders of this rank's buckets
 };
 
+// Returns the groups that are not null.
+std::vector<comm::Communicator*> list_groups(const RankGroups& groups);
+
 // The objects that groups use. `queue` and `progress_engine` must outlive the groups.
 struct GroupResources {
     device::WaitPolicy wait_policy = {};

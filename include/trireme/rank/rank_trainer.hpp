@@ -64,12 +64,14 @@ public:
     // schedule, each call settles the step that it executes. If steps overlap, a call settles an earlier step
     // or none, but the call for the last step of a segment settles all remaining steps.
     std::vector<records::StepOutcome> step();
+    // Returns the joules of waits after the last step, which no outcome contains.
+    double take_last_joules() { return step_energy_.take_rest(); }
 
     // Called on all ranks after the same step. Ends the segment after the steps that have begun. Returns its
     // new end: the last step + 1.
     std::size_t end_segment_early();
-    // Collective over all ranks. Ends the segment early, executes the steps that have begun, and discards their
-    // outcomes.
+    // Collective over all ranks. Ends the segment early, and discards the outcomes of the steps that have
+    // begun.
     void drain();
 
     // Collective over all ranks, between segments. Repeats step `step` (from 0) without its update, and checks
@@ -84,8 +86,7 @@ public:
     // chooses the skipped channels anew.
     void rebalance_matmuls();
 
-    // Collective over all ranks, between segments. Measures the links between ranks by measure_rank_links().
-    // `all` is a group of all ranks.
+    // Collective over `all`, which has all ranks, between segments. Calls measure_rank_links().
     layout::RankLinks measure_links(comm::Communicator& all);
 
     // Moves the state out of this trainer, for the trainer of the next plan. Afterwards the trainer can only be
@@ -93,8 +94,7 @@ public:
     RankState take_state();
     // Returns the memory that receives the state of the previous plan.
     StateDestination state_destination();
-    // Hands over a move of moments that continues during the next step. The update of the next step waits until
-    // the move is complete.
+    // Hands over a move of moments. The update of the next step waits until the move is complete.
     void await_moments(std::unique_ptr<OptimizerStateMove> moments);
 
     // Only for ghost runs. Charges later passes as a whole: see ghost_passes.hpp. `shared_times` may be null.

@@ -2,37 +2,49 @@
 #pragma once
 
 #include <memory>
-#include <span>
+#include <optional>
 #include <utility>
 
-#include "trireme/rank/rank_gpu.hpp"
+#include "trireme/device/clocked_device.hpp"
+#include "trireme/records/energy_phases.hpp"
 
 namespace trireme::rank {
 
+// The kernels and the waits for other ranks in a step. The joules are 0 if the energy of the device cannot be
+// read in each phase.
+struct StepPhases {
+    double seconds = 0;  // of the step
+    double kernel_seconds = 0, kernel_joules = 0;
+    double wait_seconds = 0, wait_joules = 0;
+};
+
+// Divides the energy of a device that cannot be read in each phase and draws `waiting_watts` while it waits.
+records::EnergyPhases derive_energy_phases(double joules, double waiting_watts, const StepPhases& phases);
+
 class StepEnergy {
 public:
-    // `device` is null if the energy of the device is not measured.
-    explicit StepEnergy(std::shared_ptr<device::ClockedDevice> device) : device_(std::move(device)) {}
+    // `device` is null if the energy of the device is not measured. `waiting_watts` is set if its energy cannot
+    // be read in each phase: see derive_energy_phases().
+    explicit StepEnergy(std::shared_ptr<device::ClockedDevice> device, std::optional<double> waiting_watts = {})
+        : device_(std::move(device)), waiting_watts_(waiting_watts) {}
 
-    // Begins a step, which ends with the last call of add_reading() or take() before the next begin().
+    // Begins a step, which ends with the last call of end() or take() before the next begin().
     void begin();
-    // Reads the energy. Adds the energy that the device has consumed since the last reading to the energy of
-    // steps.
-    void add_reading();
-    // Calls add_reading(). Returns the joules that steps consumed since the last call of take(); NaN if the
-    // device does not measure its energy.
-    double take();
+    // Returns the energy since begin(), and since the last take() of the step before. All phases are NaN if the
+    // energy is not measured.
+    records::EnergyPhases take(const StepPhases& phases);
+    // Called when the rank has waited for other ranks after take(). These waits count for the next step.
+    void end();
+    // Calls end(), and returns the joules of waits that no take() has returned; NaN if they are not measured.
+    double take_rest();
 
 private:
     double read_joules() const;
 
     std::shared_ptr<device::ClockedDevice> device_;
+    std::optional<double> waiting_watts_;
     double last_reading_ = 0;  // joules
-    double joules_ = 0;        // energy of steps since the last take(), up to the last reading
+    double rest_ = 0;          // joules of waits since the last take()
 };
-
-// Fills the fields of a step record that describe the GPU. `record` has RecordFields::count_on_gpus numbers. A
-// field is NaN if `gpu` is null or the driver does not report the quantity.
-void record_gpu_state(RankGpu* gpu, std::span<double> record);
 
 }  // namespace trireme::rank

@@ -71,8 +71,8 @@ struct Figures {
     double compute_seconds = 0;  // in kernels; mean over the ranks
     plan::RankWaits waits = {};  // mean over the ranks
     int ranks = 1;
-    std::vector<double> joules_of_ranks = {};  // per rank; empty if some ranks are not measured
-    std::size_t predicted_bytes = 0;           // predicted memory of the rank that needs the most memory
+    std::vector<EnergyPhases> energy_of_ranks = {};  // empty if some ranks are not measured
+    std::size_t predicted_bytes = 0;                 // predicted memory of the rank that needs the most memory
     // Memory growth of the rank whose memory grew most; empty for ghosts, which hold no memory.
     std::optional<std::size_t> growth_bytes = {};
     std::size_t saves = 0;         // number of checkpoints that were begun
@@ -84,7 +84,6 @@ struct Figures {
     std::string emulated_slowness = {};            // describes the ranks that --slow slows; empty if none
     std::optional<EarlyEnd> early_end = {};        // set if the run ended before its last step
 
-    std::optional<double> compute_joules() const;  // sum over all ranks
     double compute_tokens_per_second() const { return static_cast<double>(tokens) / seconds; }
     double compute_mfu() const { return flops / (seconds * peak_flops); }
     std::optional<double> compute_causal_mfu() const {

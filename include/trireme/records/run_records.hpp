@@ -78,6 +78,7 @@ struct StepLine {
     RankLists ranks;                                             // empty for a run of one rank
     Figure comm_wait_s;                                          // mean over the ranks
     Figure energy_j;                                             // sum over the ranks
+    EnergyParts<Figure> energy_phases_j;                         // sums over the ranks
     GpuStates gpus;
     Figure grad_norm, lr, peak_bytes;
     bool is_skipped = false;             // no update, because a value was not finite
@@ -117,6 +118,7 @@ struct Summary {
     Figure comm_wait_s;                                          // mean over the ranks
     Figure energy_j;                                             // sum over the ranks
     std::vector<double> energy_j_of_ranks;
+    EnergyParts<std::vector<double>> energy_phases_j;
     // Number of checkpoints; seconds for which they blocked rank 0; and the part of these seconds that rank 0
     // waited for the previous checkpoint.
     Figure checkpoints, save_stall_s, save_waited_s;

@@ -12,6 +12,7 @@
 #include "trireme/plan/observation.hpp"
 #include "trireme/plan/recompute.hpp"
 #include "trireme/records/elastic_decision.hpp"
+#include "trireme/records/energy_phases.hpp"
 #include "trireme/setup/model_flops.hpp"
 
 namespace trireme::records {
@@ -69,7 +70,7 @@ struct StepOutcome {
     std::size_t peak_bytes = 0;               // peak memory since the start; maximum over the ranks
     // Energy of each rank's device. Energy that a device consumes after its rank has ended the step counts for
     // the next step. Empty if some ranks are not measured.
-    std::vector<double> joules_of_ranks = {};
+    std::vector<EnergyPhases> energy_of_ranks = {};
     GpuStates gpus = {};
     Stop stop = {};  // stop request that some rank made in this step
 };
@@ -96,10 +97,12 @@ struct RecordFields {
         wait_other,
         padded_tokens,  // computed tokens, including padding
         peak_bytes,     // peak memory since the start
-        joules,         // energy of the device; NaN if not measured
-        stop,           // a StopReason
-        coming_step,    // PlannedStep::hash of step StepOutcome::coming_step, or its plan if it changes
-        count,          // number of the fields above
+        compute_joules,
+        blocked_joules,
+        idle_joules,  // see EnergyPhases; NaN if not measured
+        stop,         // a StopReason
+        coming_step,  // PlannedStep::hash of step StepOutcome::coming_step, or its plan if it changes
+        count,        // number of the fields above
         // Runs on GPUs append these fields: the state of the rank's GPU, NaN if not reported.
         watts = count,
         clock_mhz,

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "trireme/comm/communicator.hpp"
 #include "trireme/device/stream.hpp"
 #include "trireme/model/offloaded_matmuls.hpp"
 #include "trireme/schedule/instruction.hpp"
@@ -86,10 +87,10 @@ public:
     // Executes or charges a backward pass, or one half of a backward pass, as `ghost.instruction` says.
     void backward(const GhostPass& ghost, device::ConstTensor grad_output, device::Tensor grad_input);
 
-    // Returns the seconds that passes charged as a whole have waited for other tensor-parallel ranks since the
-    // last reset_waits().
-    double wait_seconds() const { return wait_seconds_; }
-    void reset_waits() { wait_seconds_ = 0; }
+    // Returns the waits of passes charged as a whole for other tensor-parallel ranks, since the last
+    // reset_waits().
+    const comm::Traffic& waits() const { return waits_; }
+    void reset_waits() { waits_ = {}; }
 
 private:
     PassKey make_key(const GhostPass& ghost) const;
@@ -105,7 +106,7 @@ private:
     std::shared_ptr<PassTimes> shared_times_;
     const model::Resizing* resizing_ = nullptr;  // null: all passes are in period 0
     bool is_rehearsing_ = false;
-    double wait_seconds_ = 0;
+    comm::Traffic waits_ = {};
 };
 
 }  // namespace trireme::stage

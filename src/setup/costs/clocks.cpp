@@ -151,10 +151,6 @@ void check_clocks_of_gpus(const Job& job, ClockSource source, const plan::Plan& 
         throw ConfigError(cat(setter,
                               " sets clocks during a step, but those of processors are not known; use GPUs, or "
                               "`trireme simulate` with a cluster file that lists clocks (device.clocks)"));
-    if (source == ClockSource::energy)
-        throw ConfigError(
-            "--energy uniform chooses clocks by their watts, but the watts of a GPU at each clock are not "
-            "known; use `trireme simulate`, or set clocks with a schedule file");
     for (std::size_t rank = 0; rank < job.gpu_clocks.size(); ++rank) {
         if (job.gpu_clocks[rank].clocks.empty())
             throw ConfigError(cat(setter, " sets clocks, but those of the GPU of rank ", rank,

@@ -58,7 +58,13 @@ TEST_F(MeteredGpu, IsRecordedPerStepAndInTheManifest) {
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     ASSERT_EQ(steps().size(), 3U);
     for (const json& step : steps()) {
-        EXPECT_GE(step.at("energy_j").get<double>(), 0);
+        const double joules = step.at("energy_j");
+        EXPECT_GE(joules, 0);
+        const json& phases = step.at("energy_phases_j");
+        EXPECT_EQ(phases.at("derived"), true);
+        EXPECT_NEAR(phases.at("compute").get<double>() + phases.at("blocked").get<double>() +
+                        phases.at("idle").get<double>(),
+                    joules, 1e-9 * joules);
         EXPECT_EQ(step.at("gpus").at("watts"), json({115.5, 115.5}));
         EXPECT_EQ(step.at("gpus").at("clock_mhz"), json({1755, 1755}));
         EXPECT_EQ(step.at("gpus").at("memory_clock_mhz"), json({2619, 2619}));

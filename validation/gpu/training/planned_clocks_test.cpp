@@ -208,6 +208,22 @@ TEST_F(PlannedClocks, AreRejectedIfTheyCannotBeSet) {
     EXPECT_TRUE(read_log().empty());
 }
 
+TEST_F(PlannedClocks, FollowDecisions) {
+    write(
+        "d.jsonl",
+        R"({"step": 1, "layout": {"layers": 7, "stages": [{"layers": [0, 7], "replicas": [{"ranks": [0]}]}]}, )"
+        R"("clocks": ["1200 1500"]})"
+        "\n");
+
+    const Outcome outcome = run(options("1f1b --steps 2 --decisions d.jsonl"), 0, on_emulated_gpu());
+
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    std::vector<int> set_clocks;
+    for (const ClockLine& line : read_log())
+        if (!line.is_restore) set_clocks.push_back(line.mhz);
+    EXPECT_EQ(set_clocks, (std::vector<int>{highest_mhz, 1200, 1500, highest_mhz}));
+}
+
 TEST_F(PlannedClocks, AreNotSetByADryRun) {
     write("one.csv", "CLOCK1200,0F0,0B0\n");
 

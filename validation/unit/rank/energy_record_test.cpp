@@ -1,11 +1,9 @@
 // Tests what a run records about its energy and its GPUs.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "scratch_folder.hpp"
-#include "trireme/rank/step_energy.hpp"
 #include "trireme/records/run_directory.hpp"
 
 namespace trireme::rank {
@@ -18,11 +16,15 @@ using validation::ScratchFolder;
 TEST(EnergyRecord, AddsUpTheRanksOfAStep) {
     const ScratchFolder folder;
     records::StepOutcome outcome{.size = {.tokens = 1, .targets = 1}, .seconds = 1};
-    outcome.joules_of_ranks = {2, 3.5};
+    outcome.energy_of_ranks = {{.compute = 1, .blocked = 0.5, .idle = 0.5},
+                               {.compute = 2, .blocked = 1, .idle = 0.5}};
 
     records::RunDirectory(folder.file("run")).add_step(1, outcome, {}, 1);
 
-    EXPECT_EQ(json::parse(read_whole(folder.file("run/steps.jsonl"))).at("energy_j"), 5.5);
+    const json step = json::parse(read_whole(folder.file("run/steps.jsonl")));
+    EXPECT_EQ(step.at("energy_j"), 5.5);
+    EXPECT_EQ(step.at("energy_phases_j"),
+              json({{"compute", 3}, {"blocked", 1.5}, {"idle", 1}, {"derived", true}}));
 }
 
 TEST(EnergyRecord, ContainsTheTotalAndThePerRankEnergyOfARun) {
@@ -31,13 +33,15 @@ TEST(EnergyRecord, ContainsTheTotalAndThePerRankEnergyOfARun) {
     records::Figures figures;
     directory.write_summary(figures);
     EXPECT_FALSE(json::parse(read_whole(folder.file("run/summary.json"))).contains("energy_j"));
-    figures.joules_of_ranks = {4, 7};
+    figures.energy_of_ranks = {{.compute = 2, .blocked = 1, .idle = 1}, {.compute = 6, .idle = 1}};
 
     directory.write_summary(figures);
 
     const json summary = json::parse(read_whole(folder.file("run/summary.json")));
     EXPECT_EQ(summary.at("energy_j"), 11);
     EXPECT_EQ(summary.at("energy_j_of_ranks"), json({4, 7}));
+    EXPECT_EQ(summary.at("energy_phases_j"),
+              json({{"compute", {2, 6}}, {"blocked", {1, 0}}, {"idle", {1, 1}}, {"derived", true}}));
 }
 
 TEST(EnergyRecord, ContainsTheGpuStateIfItWasMeasured) {
@@ -67,13 +71,6 @@ TEST(EnergyRecord, ContainsTheDriverAndTheRanksThatShareAGpu) {
     const json manifest = json::parse(read_whole(folder.file("run/manifest.json")));
     EXPECT_EQ(manifest.at("gpu_driver"), "550.54.15");
     EXPECT_EQ(manifest.at("ranks_of_gpu"), json({2, 2}));
-}
-
-TEST(StepEnergy, IsNanWithoutAMeter) {
-    StepEnergy energy(nullptr);
-    energy.begin();
-
-    EXPECT_TRUE(std::isnan(energy.take()));
 }
 
 }  // namespace

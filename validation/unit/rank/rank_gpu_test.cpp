@@ -9,6 +9,7 @@
 #include "nvml_stand_in/play.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/rank/step_energy.hpp"
+#include "trireme/rank/step_record.hpp"
 #include "trireme/records/step_outcome.hpp"
 
 namespace trireme::rank {
@@ -58,11 +59,11 @@ TEST(RankGpu, MeasuresEnergyOnlyDuringSteps) {
     StepEnergy energy(gpu);
 
     energy.begin();
-    energy.add_reading();
+    energy.end();
     gpu->read_joules();  // a reading between steps, which does not count
     energy.begin();
 
-    EXPECT_EQ(energy.take(), 4);  // two readings of two joules each
+    EXPECT_EQ(energy.take({}).sum(), 4);  // two readings of two joules each
 }
 
 TEST(RankGpu, HasNoReadingsWithoutDriverSupport) {
@@ -72,7 +73,7 @@ TEST(RankGpu, HasNoReadingsWithoutDriverSupport) {
     StepEnergy energy(unsupported);
     energy.begin();
 
-    EXPECT_TRUE(std::isnan(energy.take()));
+    EXPECT_TRUE(std::isnan(energy.take({}).sum()));
     EXPECT_EQ(without_library.read_joules(), std::nullopt);
     EXPECT_EQ(without_library.state(), device::GpuReading());
     EXPECT_EQ(without_library.driver(), "");
@@ -169,7 +170,7 @@ TEST(StepOutcome, ContainsOnlyGpuStatesThatAllRanksReport) {
     const std::vector<double> plain(records::count_record_fields(device::MemorySpace::host));
     add_records(of_two(plain, plain), on_processors);
     EXPECT_TRUE(on_processors.gpus.clock_mhz.empty());
-    EXPECT_EQ(on_processors.joules_of_ranks, (std::vector<double>{0, 0}));
+    EXPECT_EQ(on_processors.energy_of_ranks, std::vector<records::EnergyPhases>(2));
 }
 
 }  // namespace

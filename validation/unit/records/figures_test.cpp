@@ -165,18 +165,20 @@ TEST(Figures, HaveNoCausalMfuForBidirectionalModels) {
 TEST(Figures, AddUpTheEnergyOfEachRank) {
     FigureSum sum(setup::count_model_flops(tiny(1, true)), 5280, 2);
     StepOutcome outcome = outcome_with(4);
-    outcome.joules_of_ranks = {3, 5};
+    outcome.energy_of_ranks = {{.compute = 3}, {.compute = 2, .blocked = 2, .idle = 1}};
     sum.add(outcome);
-    outcome.joules_of_ranks = {1, 0.5};
+    outcome.energy_of_ranks = {{.compute = 1}, {.idle = 0.5}};
     sum.add(outcome);
 
-    EXPECT_EQ(sum.finish({}).joules_of_ranks, (std::vector<double>{4, 5.5}));
-    EXPECT_EQ(sum.finish({}).compute_joules(), 9.5);
+    EXPECT_EQ(sum.finish({}).energy_of_ranks,
+              (std::vector<EnergyPhases>{{.compute = 4}, {.compute = 2, .blocked = 2, .idle = 1.5}}));
+    EXPECT_EQ(sum_energy(sum.finish({}).energy_of_ranks),
+              (EnergyPhases{.compute = 6, .blocked = 2, .idle = 1.5}));
 
     sum.add(outcome_with(3));  // a step of unknown energy
     sum.add(outcome);
 
-    EXPECT_EQ(sum.finish({}).compute_joules(), std::nullopt);
+    EXPECT_EQ(sum_energy(sum.finish({}).energy_of_ranks), std::nullopt);
 }
 
 TEST(Figures, ComputeMfuThroughputAndBubble) {

@@ -1,0 +1,20 @@
+// Fills the record of a step: the numbers that a rank sends to all ranks. See records::RecordFields.
+#pragma once
+
+#include <span>
+
+#include "trireme/device/stream.hpp"
+#include "trireme/plan/observation.hpp"
+#include "trireme/rank/rank_gpu.hpp"
+#include "trireme/records/energy_phases.hpp"
+
+namespace trireme::rank {
+
+void record_kernels(const device::Stream& stream, std::span<double> record);
+void record_waits(const plan::RankWaits& waits, std::span<double> record);
+void record_energy(const records::EnergyPhases& energy, std::span<double> record);
+// Fills the fields about the GPU. `record` has RecordFields::count_on_gpus numbers. A field is NaN if `gpu` is
+// null or the driver does not report the quantity.
+void record_gpu_state(RankGpu* gpu, std::span<double> record);
+
+}  // namespace trireme::rank

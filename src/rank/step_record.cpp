@@ -1,0 +1,45 @@
+#include "trireme/rank/step_record.hpp"
+
+#include <limits>
+
+#include "trireme/records/step_outcome.hpp"
+
+namespace trireme::rank {
+
+using Fields = records::RecordFields;
+
+void record_kernels(const device::Stream& stream, std::span<double> record) {
+    record[Fields::matmuls] = stream.matmuls.seconds;
+    record[Fields::matmul_flops] = stream.matmuls.flops;
+    record[Fields::full_flops] = stream.matmuls.full_flops;
+    record[Fields::expected_matmuls] = stream.matmuls.expected_seconds;
+    record[Fields::matmul_calls] = stream.matmuls.calls;
+    record[Fields::matmul_clock_delay] = stream.matmuls.clock_delay;
+    record[Fields::other_kernels] = stream.ledger.seconds() - stream.matmuls.seconds;
+    record[Fields::other_clock_delay] = stream.ledger.clock_delay() - stream.matmuls.clock_delay;
+}
+
+void record_waits(const plan::RankWaits& waits, std::span<double> record) {
+    record[Fields::wait_pipeline] = waits.pipeline;
+    record[Fields::wait_tensor] = waits.tensor;
+    record[Fields::wait_data] = waits.data;
+    record[Fields::wait_other] = waits.others;
+}
+
+void record_energy(const records::EnergyPhases& energy, std::span<double> record) {
+    record[Fields::compute_joules] = energy.compute;
+    record[Fields::blocked_joules] = energy.blocked;
+    record[Fields::idle_joules] = energy.idle;
+}
+
+void record_gpu_state(RankGpu* gpu, std::span<double> record) {
+    const device::GpuReading state = gpu == nullptr ? device::GpuReading{} : gpu->state();
+    constexpr double not_reported = std::numeric_limits<double>::quiet_NaN();
+    record[Fields::watts] = state.watts.value_or(not_reported);
+    record[Fields::clock_mhz] = state.clock_mhz.value_or(not_reported);
+    record[Fields::memory_clock_mhz] = state.memory_clock_mhz.value_or(not_reported);
+    record[Fields::celsius] = state.celsius.value_or(not_reported);
+    record[Fields::used_bytes] = state.used_bytes.value_or(not_reported);
+}
+
+}  // namespace trireme::rank
