@@ -33,9 +33,9 @@ Tiles cut_tiles(const MicrobatchShape& shape, std::size_t max_tile_rows) {
 }
 
 // Limits the result, so that the sum of two results does not overflow.
-std::int64_t to_nanoseconds(double seconds) {
-    constexpr double max_nanoseconds = 1e18;
-    return std::llround(std::min(1e9 * seconds, max_nanoseconds));
+std::int64_t to_picoseconds(double seconds) {
+    constexpr double max_picoseconds = 1e18;
+    return std::llround(std::min(1e12 * seconds, max_picoseconds));
 }
 
 }  // namespace
@@ -103,8 +103,8 @@ PassCost StageWork::predict_cost(const PassFormula& pass, const MicrobatchShape&
     for (const KernelFormula& kernel : pass.kernels)
         (kernel.is_block_matmul ? matmul_seconds : other_seconds) += predict_kernel(kernel, shape, seconds);
     const auto tiles = static_cast<double>(cut_tiles(shape, max_tile_rows_).count);
-    return {.matmul_nanoseconds = to_nanoseconds(matmul_seconds),
-            .other_nanoseconds = to_nanoseconds(other_seconds),
+    return {.matmul_picoseconds = to_picoseconds(matmul_seconds),
+            .other_picoseconds = to_picoseconds(other_seconds),
             .bytes_sent = pass.bytes_sent.evaluate(shape),
             .messages_sent = pass.messages_sent.evaluate(shape) + pass.messages_sent_per_tile * (tiles - 1)};
 }

@@ -103,8 +103,8 @@ std::vector<double> LayerTimes::predict_seconds(const plan::MicrobatchShape& sha
     std::vector<double> seconds;
     for (const plan::StageWork& work : work_) {
         const plan::TrainingCosts costs = work.predict_costs(shape, kernel_seconds_);
-        seconds.push_back(1e-9 * static_cast<double>(costs.forward.kernel_nanoseconds() +
-                                                     costs.backward.kernel_nanoseconds()));
+        seconds.push_back(1e-12 * static_cast<double>(costs.forward.kernel_picoseconds() +
+                                                      costs.backward.kernel_picoseconds()));
     }
     return seconds;
 }

@@ -55,11 +55,11 @@ public:
             predict(job_.model, spec, current_.largest_microbatches.front(), variant);
         const plan::TrainingCosts costs =
             derive_stage_work(job_.model, spec, variant).predict_costs(shape_, seconds_);
-        constexpr double nanosecond = 1e-9;
-        return {.matmuls = nanosecond * static_cast<double>(costs.forward.matmul_nanoseconds +
-                                                            costs.backward.matmul_nanoseconds),
-                .other_kernels = nanosecond * static_cast<double>(costs.forward.other_nanoseconds +
-                                                                  costs.backward.other_nanoseconds),
+        constexpr double picosecond = 1e-12;
+        return {.matmuls = picosecond * static_cast<double>(costs.forward.matmul_picoseconds +
+                                                            costs.backward.matmul_picoseconds),
+                .other_kernels = picosecond * static_cast<double>(costs.forward.other_picoseconds +
+                                                                  costs.backward.other_picoseconds),
                 .state_bytes = static_cast<std::size_t>(bytes_per_parameter_ * count_parameters(layer)),
                 .activation_bytes = memory.activations,
                 .workspace_bytes = memory.scratch + memory.block_activations + memory.exchange};

@@ -88,7 +88,7 @@ private:
         int rank = 0;
         DeviceKind device;
         bool splits_backward = false;
-        std::int64_t nanoseconds = -1;
+        std::int64_t picoseconds = -1;
     };
 
     Candidate find_slowest(std::size_t s) {
@@ -105,8 +105,8 @@ private:
                                     .rank = rank,
                                     .device = find_device_kind(rank),
                                     .splits_backward = splits_backward};
-                candidate.nanoseconds = find_time(candidate);
-                if (candidate.nanoseconds > slowest.nanoseconds) slowest = candidate;
+                candidate.picoseconds = find_time(candidate);
+                if (candidate.picoseconds > slowest.picoseconds) slowest = candidate;
             }
         }
         return slowest;
@@ -121,7 +121,7 @@ private:
         if (is_new) {
             const plan::TrainingCosts costs = candidate.work->predict_costs(
                 shape_, adapt_kernel_seconds(make_relative_kernel_seconds(job_, candidate.rank)));
-            entry->second = costs.forward.kernel_nanoseconds() + costs.backward.kernel_nanoseconds();
+            entry->second = costs.forward.kernel_picoseconds() + costs.backward.kernel_picoseconds();
         }
         return entry->second;
     }

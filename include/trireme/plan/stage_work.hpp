@@ -82,12 +82,12 @@ using KernelSeconds = std::function<double(std::string_view kernel, const Kernel
 
 // The cost of a pass. Times are integers, because a sum of integers does not depend on the order of its terms.
 struct PassCost {
-    std::int64_t matmul_nanoseconds = 0;  // matmuls with weights in transformer blocks
-    std::int64_t other_nanoseconds = 0;   // all other kernels
+    std::int64_t matmul_picoseconds = 0;  // matmuls with weights in transformer blocks
+    std::int64_t other_picoseconds = 0;   // all other kernels
     double bytes_sent = 0;                // to the other ranks of the tensor group
     double messages_sent = 0;
 
-    std::int64_t kernel_nanoseconds() const { return matmul_nanoseconds + other_nanoseconds; }
+    std::int64_t kernel_picoseconds() const { return matmul_picoseconds + other_picoseconds; }
 };
 
 struct TrainingCosts {

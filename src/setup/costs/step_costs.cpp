@@ -11,7 +11,7 @@
 namespace trireme::setup {
 namespace {
 
-constexpr double nanosecond = 1e-9;
+constexpr double picosecond = 1e-12;
 
 // `Passes` is schedule::StageCost or schedule::StageJoules.
 template <class Passes>
@@ -184,7 +184,7 @@ StepCostPredictor::MeasuredRatios StepCostPredictor::find_measured_ratios(std::s
         return kernel_seconds > 0 ? seconds / kernel_seconds : 0;
     };
     const auto divide_pass = [&](double seconds, const plan::PassCost& cost) {
-        return divide(seconds, nanosecond * static_cast<double>(cost.kernel_nanoseconds()));
+        return divide(seconds, picosecond * static_cast<double>(cost.kernel_picoseconds()));
     };
     return {.forward = divide_pass(measured.forward, kernels.forward),
             .backward = divide_pass(measured.backward, kernels.backward),
@@ -304,7 +304,7 @@ schedule::StageCost StepCostPredictor::predict_passes(const ReplicaWork& replica
             rank.work->predict_costs(shape, machine_.find_kernel_seconds(rank.kind, clock));
         const auto add = [&](double& seconds, double& all_joules, const plan::PassCost& cost, double ratio) {
             const double kernel_seconds =
-                rank.slowness * ratio * nanosecond * static_cast<double>(cost.kernel_nanoseconds());
+                rank.slowness * ratio * picosecond * static_cast<double>(cost.kernel_picoseconds());
             seconds = std::max(seconds, kernel_seconds + predict_exchange_seconds(cost));
             all_joules += machine_.find_busy_watts(rank.kind, clock) * kernel_seconds;
         };

@@ -120,6 +120,8 @@ struct LargestError {
     }
 };
 
+std::int64_t to_nanoseconds(std::int64_t picoseconds) { return (picoseconds + 500) / 1000; }
+
 // Compares the times of 200 random shapes with the sums of all predicted kernel calls.
 LargestError find_largest_error(const StageWork& work, const Machine& machine, std::size_t max_samples,
                                 std::size_t max_length) {
@@ -132,15 +134,15 @@ LargestError find_largest_error(const StageWork& work, const Machine& machine, s
         const MicrobatchShape shape = draw_shape(max_samples, max_length, draw);
         const std::string text = to_string(shape);
         const TrainingCosts costs = work.predict_costs(shape, seconds);
-        const std::int64_t forward = costs.forward.kernel_nanoseconds();
-        const std::int64_t split_backward =
-            costs.backward_input.kernel_nanoseconds() + costs.backward_weight.kernel_nanoseconds();
+        const std::int64_t forward = to_nanoseconds(costs.forward.kernel_picoseconds());
+        const std::int64_t split_backward = to_nanoseconds(costs.backward_input.kernel_picoseconds() +
+                                                           costs.backward_weight.kernel_picoseconds());
 
         const PassTimes times = whole.find(shape);
         const PassTimes split_times = halves.find(shape);
 
         largest.add(times.forward, forward, text + ": forward");
-        largest.add(times.backward, costs.backward.kernel_nanoseconds(), text + ": backward");
+        largest.add(times.backward, to_nanoseconds(costs.backward.kernel_picoseconds()), text + ": backward");
         largest.add(split_times.forward, forward, text + ": forward with a split backward");
         largest.add(split_times.backward, split_backward, text + ": split backward");
         EXPECT_EQ(times.sum(), times.forward + times.backward);

@@ -14,7 +14,7 @@ using validation::slower;
 using validation::small_gpt2;
 using validation::small_profile;
 
-constexpr double rounding = 1e-5;  // kernel times are whole nanoseconds
+constexpr double rounding = 1e-8;  // kernel times are whole picoseconds
 
 const model::ModelConfig& small_model() {
     static const model::ModelConfig model = small_gpt2(false);

@@ -79,11 +79,20 @@ protected:
         return shape;
     }
 
-    // Returns the nanoseconds of kernels that are called one by one.
-    static double walk(const std::vector<stage::PassKernel>& kernels, const device::DeviceRates& rates) {
+    // Returns the picoseconds of kernels that are called one by one, as a simulated device executes them.
+    // `clock` is a fraction of the highest clock.
+    static double walk(const std::vector<stage::PassKernel>& kernels, const device::DeviceRates& rates,
+                       double clock = 1) {
         double seconds = 0;
-        for (const stage::PassKernel& kernel : kernels) seconds += rates.seconds(kernel.cost);
-        return 1e9 * seconds;
+        for (const stage::PassKernel& kernel : kernels) seconds += rates.seconds(kernel.cost, clock);
+        return 1e12 * seconds;
+    }
+
+    static plan::KernelSeconds make_kernel_seconds(const device::DeviceRates& rates, double clock = 1) {
+        return [rates, clock](std::string_view kernel, const plan::KernelCall& call) {
+            return rates.seconds(
+                {.kernel = kernel, .flops = call.flops, .bytes = call.bytes, .matmul = call.matmul}, clock);
+        };
     }
 
     model::ModelConfig config_;
@@ -92,9 +101,7 @@ protected:
 
 TEST_P(StageWorkCases, PredictsTheTimeOfEveryShape) {
     const device::DeviceRates gpu{.flops = 1e14, .bandwidth = 1e12, .launch = 3e-6};
-    const plan::KernelSeconds seconds = [&](std::string_view kernel, const plan::KernelCall& call) {
-        return gpu.seconds({.kernel = kernel, .flops = call.flops, .bytes = call.bytes, .matmul = call.matmul});
-    };
+    const plan::KernelSeconds seconds = make_kernel_seconds(gpu);
     for (const plan::Recompute recompute : all_recomputations) {
         const stage::StageSpec spec{
             .layers = GetParam().layers, .part = GetParam().part, .recompute = recompute};
@@ -106,8 +113,8 @@ TEST_P(StageWorkCases, PredictsTheTimeOfEveryShape) {
             const plan::TrainingCosts costs = work.predict_costs(count_shape(shape), seconds);
 
             const auto expect_near = [&](const plan::PassCost& cost, const stage::PassWork& pass) {
-                const double nanoseconds = walk(pass.kernels, gpu);
-                EXPECT_NEAR(static_cast<double>(cost.kernel_nanoseconds()), nanoseconds, 1e-4 * nanoseconds + 2)
+                const double picoseconds = walk(pass.kernels, gpu);
+                EXPECT_NEAR(static_cast<double>(cost.kernel_picoseconds()), picoseconds, 1e-4 * picoseconds + 2)
                     << to_string(recompute) << ", " << shape.rows << " rows, " << *shape.predicted_rows
                     << " with a target";
                 EXPECT_NEAR(cost.bytes_sent, static_cast<double>(pass.bytes_sent), 1e-3 * cost.bytes_sent);
@@ -117,6 +124,39 @@ TEST_P(StageWorkCases, PredictsTheTimeOfEveryShape) {
             expect_near(costs.backward, walked.backward);
             expect_near(costs.backward_input, walked.backward_input);
             expect_near(costs.backward_weight, walked.backward_weight);
+        }
+    }
+}
+
+// The samples have equal lengths, every row has a target, and the clock is low.
+TEST_P(StageWorkCases, PredictsExactlyWhatASimulatedDeviceExecutes) {
+    const device::DeviceRates gpu{.flops = 1e14, .bandwidth = 1e12, .launch = 3e-6};
+    for (const double clock : {1.0, 0.6}) {
+        for (const plan::Recompute recompute : all_recomputations) {
+            const stage::StageSpec spec{
+                .layers = GetParam().layers, .part = GetParam().part, .recompute = recompute};
+            const plan::StageWork work = derive_stage_work(config_, spec, GetParam().variant);
+            stage::BatchShape shape;
+            const std::size_t length = config_.reads_images() ? config_.positions : 256;
+            for (std::size_t sample = 0; sample < 8; ++sample, shape.rows += length)
+                shape.segments.push_back({.begin = shape.rows, .length = length});
+            shape.predicted_rows = config_.reads_images() ? shape.segments.size() : shape.rows;
+            const stage::TrainingWork walked = list_work(config_, spec, shape, GetParam().variant);
+
+            const plan::TrainingCosts costs =
+                work.predict_costs(count_shape(shape), make_kernel_seconds(gpu, clock));
+
+            const auto expect_equal = [&](const plan::PassCost& cost, const stage::PassWork& pass) {
+                const double picoseconds = walk(pass.kernels, gpu, clock);
+                constexpr double rounding = 1;  // two sums in whole picoseconds
+                EXPECT_NEAR(static_cast<double>(cost.kernel_picoseconds()), picoseconds,
+                            1e-9 * picoseconds + rounding)
+                    << to_string(recompute);
+            };
+            expect_equal(costs.forward, walked.forward);
+            expect_equal(costs.backward, walked.backward);
+            expect_equal(costs.backward_input, walked.backward_input);
+            expect_equal(costs.backward_weight, walked.backward_weight);
         }
     }
 }
