@@ -312,8 +312,8 @@ Choice PlanChooser::make_choice(plan::Decision decision, PlanTransition transiti
                                 const plan::Observation& observed) {
     decision.schedule = transition.to.plan.schedule;
     decision.microbatches = transition.to.plan.microbatches();
-    if (job_.config.policy.energy != config::Energy::baseline)
-        decision.clocks = list_pass_clocks(transition.to.plan);
+    const bool sets_energy_clocks = job_.config.policy.energy != config::Energy::baseline;
+    if (sets_energy_clocks || !decision.clocks.empty()) decision.clocks = list_pass_clocks(transition.to.plan);
     prepare_trial(observed.step, observed, transition);
     return {std::move(decision), std::move(transition), has_recorded_decision(observed.step)};
 }
@@ -324,6 +324,7 @@ void PlanChooser::prepare_trial(std::size_t step, const plan::Observation& obser
                                 const PlanTransition& transition) {
     chosen_trial_.reset();
     if (transition.moves_state || transition.to.plan.migrations.empty()) return;
+    if (job_.config.policy.energy != config::Energy::baseline) return;  // the new plan may have other clocks
     chosen_trial_ = trial_;
     if (current_.plan.migrations.empty())
         chosen_trial_ = MigrationTrial{.begin_step = step,

@@ -35,6 +35,7 @@ ClockSetter::ClockSetter(std::shared_ptr<ClockedDevice> device, double min_secon
       clocks_(device_->list_clocks()),
       min_seconds_(min_seconds),
       gate_(gate),
+      requested_mhz_(clocks_.empty() ? 0 : static_cast<int>(std::lround(clocks_.front().mhz))),
       reached_(std::make_shared<Semaphore>()),
       last_change_(now_seconds()) {}
 
@@ -57,6 +58,7 @@ const ClockState& ClockSetter::find_state(int mhz) const {
 
 void ClockSetter::set_clock(int mhz, Stream& stream) {
     stream.clock = find_state(mhz).speed;
+    if (mhz == std::exchange(requested_mhz_, mhz)) return;
     if (!stream.is_on_gpu()) return device_->set_clock(mhz);
     stream.gpu_times->queue().call(request(mhz));
 }
@@ -78,12 +80,12 @@ std::function<void()> ClockSetter::request(int mhz) {
     last_job_ = worker_.start([this, mhz] {
         if (is_ending_) return;
         reached_->wait();
-        if (wait_for_distance()) execute(mhz);
+        if (wait_for_interval()) execute(mhz);
     });
     return [reached = reached_] { reached->post(); };
 }
 
-// Each request has its own time limit, because many requests with a long distance may take longer.
+// Each request has its own time limit, because many requests with a long interval may take longer.
 void ClockSetter::wait_for_requests(const WaitPolicy& wait_policy) {
     if (!last_job_) return;
     for (; finished_jobs_ <= *last_job_; ++finished_jobs_) {
@@ -94,26 +96,26 @@ void ClockSetter::wait_for_requests(const WaitPolicy& wait_policy) {
 }
 
 // Waits until min_seconds_ have passed since the last change. Returns false if this object is being destroyed.
-bool ClockSetter::wait_for_distance() {
+bool ClockSetter::wait_for_interval() {
     std::unique_lock lock(mutex_);
     const std::chrono::duration<double> remaining(last_change_ + min_seconds_ - now_seconds());
     ending_changed_.wait_for(lock, remaining, [this] { return is_ending_.load(); });
     return !is_ending_;
 }
 
-// The distance is counted from the end of a change, so that a slow driver cannot shorten it. A clock that could
+// The interval is counted from the end of a change, so that a slow driver cannot shorten it. A clock that could
 // be set before the run is a fault of the machine if it cannot be set later, and not one of the options.
 void ClockSetter::execute(int mhz) {
     if (gate_ && !gate_->enter()) return;
-    std::string complaint;
+    std::string error_text;
     try {
         device_->set_clock(mhz);
     } catch (const Error& error) {
-        complaint = error.what();
+        error_text = error.what();
     }
     if (gate_) gate_->leave();
     last_change_ = now_seconds();
-    if (!complaint.empty()) throw ResourceError(cat("the clock cannot be set during a step: ", complaint));
+    if (!error_text.empty()) throw ResourceError(cat("the clock cannot be set during a step: ", error_text));
 }
 
 }  // namespace trireme::device

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "trireme/device/clock_setter.hpp"
 #include "trireme/device/gpu_times.hpp"
 
 namespace trireme::device {
@@ -19,6 +20,10 @@ double Stream::predict_clock_delay(const Cost& cost, double seconds) const {
     const KernelTimePredictor& predict = predict_seconds ? predict_seconds : expect_seconds;
     if (clock == 1 || !predict) return 0;
     return seconds * (1 - predict(cost, 1) / predict(cost, clock));
+}
+
+void Stream::restore_clock() {
+    if (clock_setter) clock_setter->restore_clock(*this);
 }
 
 void Ledger::clear() {

@@ -24,6 +24,14 @@ schedule::Program join_phases(const ProvedPrograms& training, std::size_t team) 
     return program;
 }
 
+// Returns the number of passes of a stage that a team executes in a step.
+std::size_t count_passes(const ProvedPrograms& training, std::size_t team, std::size_t stage) {
+    const schedule::Program program = join_phases(training, team);
+    return static_cast<std::size_t>(std::ranges::count_if(program, [&](const schedule::Instruction& each) {
+        return is_compute(each.op) && static_cast<std::size_t>(each.stage) == stage;
+    }));
+}
+
 // Returns the clock of each pass of a team, per stage.
 std::vector<ReplicaClocks> list_team_clocks(const ProvedPrograms& training, std::size_t team) {
     std::vector<ReplicaClocks> clocks(training.shape.holders.size());
@@ -77,8 +85,8 @@ void check_lengths(const PassClocks& clocks, const Plan& plan) {
                                   "; give one text, or one text per replica"));
         for (std::size_t replica = 0; replica < holders[stage].size(); ++replica) {
             const std::size_t given = count_passes(find_clocks(of_stage, replica));
-            const std::size_t needed = count_passes(
-                list_team_clocks(plan.training, static_cast<std::size_t>(holders[stage][replica]))[stage]);
+            const std::size_t needed =
+                count_passes(plan.training, static_cast<std::size_t>(holders[stage][replica]), stage);
             if (given == needed) continue;
             throw ConfigError(cat("\"clocks\" has ", format_count(given, "clock"), " for stage ", stage,
                                   ", but the number of passes that replica ", replica,

@@ -11,13 +11,13 @@ namespace trireme::policy {
 namespace {
 
 // Consecutive passes of a program at one clock.
-struct ClockRun {
+struct PassRun {
     std::vector<schedule::Instruction> passes = {};
     int mhz = 0;
 };
 
-std::vector<ClockRun> list_runs(const schedule::Program& program) {
-    std::vector<ClockRun> runs;
+std::vector<PassRun> list_runs(const schedule::Program& program) {
+    std::vector<PassRun> runs;
     int mhz = 0;
     for (const schedule::Instruction& instruction : program) {
         if (instruction.op == schedule::Op::set_clock) mhz = instruction.mhz;
@@ -29,7 +29,7 @@ std::vector<ClockRun> list_runs(const schedule::Program& program) {
 }
 
 // Joins run `index` and the next one.
-void join_with_next(std::vector<ClockRun>& runs, std::size_t index) {
+void join_with_next(std::vector<PassRun>& runs, std::size_t index) {
     const auto next = runs.begin() + static_cast<std::ptrdiff_t>(index) + 1;
     runs[index].passes.insert(runs[index].passes.end(), next->passes.begin(), next->passes.end());
     runs[index].mhz = std::max(runs[index].mhz, next->mhz);
@@ -38,7 +38,7 @@ void join_with_next(std::vector<ClockRun>& runs, std::size_t index) {
 
 // Returns the index of the first run of the two that join if run `index` is too short: it joins the neighbour
 // whose clock is nearest, or the next one if both are equally near.
-std::size_t choose_joined_runs(const std::vector<ClockRun>& runs, std::size_t index) {
+std::size_t choose_joined_runs(const std::vector<PassRun>& runs, std::size_t index) {
     if (index == 0) return index;
     if (index + 1 == runs.size()) return index - 1;
     const int mhz = runs[index].mhz;
@@ -46,7 +46,7 @@ std::size_t choose_joined_runs(const std::vector<ClockRun>& runs, std::size_t in
 }
 
 // Joins neighbours with equal clocks.
-void join_equal_runs(std::vector<ClockRun>& runs) {
+void join_equal_runs(std::vector<PassRun>& runs) {
     for (std::size_t i = 1; i < runs.size();) {
         if (runs[i - 1].mhz == runs[i].mhz)
             join_with_next(runs, i - 1);
@@ -78,8 +78,8 @@ std::vector<std::size_t> find_best_clocks(const std::vector<std::vector<double>>
 
 schedule::Program join_short_runs(const schedule::Program& program, double min_seconds,
                                   const PassSeconds& find_seconds) {
-    std::vector<ClockRun> runs = list_runs(program);
-    const auto is_short = [&](const ClockRun& run) {
+    std::vector<PassRun> runs = list_runs(program);
+    const auto is_short = [&](const PassRun& run) {
         double seconds = 0;
         for (const schedule::Instruction& pass : run.passes) seconds += find_seconds(pass, run.mhz);
         return seconds < min_seconds;
@@ -91,7 +91,7 @@ schedule::Program join_short_runs(const schedule::Program& program, double min_s
         join_equal_runs(runs);
     }
     std::map<schedule::Instruction, int> clocks;
-    for (const ClockRun& run : runs)
+    for (const PassRun& run : runs)
         for (const schedule::Instruction& pass : run.passes) clocks[pass] = run.mhz;
     const auto find_mhz = [&](int /*team*/, const schedule::Instruction& pass) { return clocks.at(pass); };
     return schedule::set_clocks({.prologue = {}, .body = {program}}, find_mhz).body.front();

@@ -42,9 +42,14 @@ std::vector<plan::DeviceClock> parse_clocks(const std::string& text) {
     return clocks;
 }
 
-// Throws ConfigError if clocks cannot be set during steps, apart from permissions. `setter` sets them, and
-// `fixed_mhz` is the value of --gpu-clock.
-void check_planned_clocks(const RankGpu& gpu, const std::string& setter, int fixed_mhz) {
+// Throws ConfigError if clocks cannot be set during steps, apart from permissions. `setter` sets them.
+void check_planned_clocks(const RankGpu& gpu, const std::string& setter, const config::RunConfig& config) {
+    const int fixed_mhz = config.run.gpu_clock;
+    if (config.policy.clock_every >= config.run.stall_timeout)
+        throw ConfigError(cat("--clock-every ", config.policy.clock_every, " is not below --stall-timeout ",
+                              config.run.stall_timeout,
+                              ", so that a rank that waits for its clock would stall; "
+                              "lower --clock-every"));
     if (fixed_mhz > 0)
         throw ConfigError(cat("--gpu-clock ", fixed_mhz, " holds one clock, but ", setter,
                               " sets clocks during a step; remove one of them"));
@@ -195,7 +200,7 @@ void prepare_gpu_clocks(const setup::Job& job, const std::string& setter, const 
     // No rank sets its clock before all ranks have passed the checks.
     run_or_fail_together(control, [&] {
         if (has_clocks)
-            check_planned_clocks(gpu, setter, mhz);
+            check_planned_clocks(gpu, setter, job.config);
         else
             gpu.require_meter(cat("--gpu-clock ", mhz)).check_clock(mhz);
     });

@@ -211,7 +211,7 @@ StepResult RankModel::execute_step(int step) {
 void RankModel::finish() {
     if (is_idle()) return;
     engine().finish(*stages_);
-    stages_->restore_clock();  // evaluations and moves of state run at the highest clock
+
     stages_->buffers().return_state();
 }
 

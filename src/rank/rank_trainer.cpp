@@ -197,14 +197,9 @@ void RankTrainer::post_record(const StepResult& result, double begin) {
     record[records::RecordFields::is_skipped] = update.is_skipped ? 1 : 0;
     record[records::RecordFields::is_rolled_back] = update.is_rolled_back ? 1 : 0;
     record_kernels(stream_, record);
-    const plan::RankWaits waits = model_.measure_waits();
-    record_waits(waits, record);
-    record_energy(step_energy_.take({.seconds = device::now_seconds() - begin,
-                                     .kernel_seconds = stream_.ledger.seconds(),
-                                     .kernel_joules = stream_.ledger.joules(),
-                                     .wait_seconds = waits.sum(),
-                                     .wait_joules = model_.measure_joules_of_waits()}),
-                  record);
+    record_waits(model_.measure_waits(), record);
+    const double seconds = device::now_seconds() - begin;
+    record_energy(step_energy_.take(measure_phases(stream_, model_, seconds)), record);
     record[records::RecordFields::padded_tokens] = static_cast<double>(result.padded_tokens);
     if (!is_ghost_run())
         record[records::RecordFields::peak_bytes] =
@@ -383,7 +378,10 @@ layout::RankLinks RankTrainer::measure_links(comm::Communicator& all) {
     return measure_rank_links(model_.groups().tensor.get(), all);
 }
 
-RankState RankTrainer::take_state() { return updates_->take_state(); }
+RankState RankTrainer::take_state() {
+    stream_.restore_clock();
+    return updates_->take_state();
+}
 
 StateDestination RankTrainer::state_destination() {
     if (model_.is_idle()) return {};
@@ -391,6 +389,7 @@ StateDestination RankTrainer::state_destination() {
 }
 
 records::Evaluation RankTrainer::evaluate(comm::Communicator& control) {
+    stream_.restore_clock();
     if (updates_->may_offload()) updates_->call_before_update();  // the evaluation may offload optimizer state
     return evaluate_samples(model_, stream_, job_, current_, control);
 }

@@ -8,11 +8,14 @@
 namespace trireme::rank {
 
 records::EnergyPhases derive_energy_phases(double joules, double waiting_watts, const StepPhases& phases) {
-    const double idle_seconds = std::max(0.0, phases.seconds - phases.kernel_seconds - phases.wait_seconds);
-    const double waiting_joules = waiting_watts * (phases.wait_seconds + idle_seconds);
+    // A rank may wait for a message while its GPU still executes kernels.
+    const double seconds_without_kernels = std::max(0.0, phases.seconds - phases.kernel_seconds);
+    const double blocked_seconds = std::min(phases.wait_seconds, seconds_without_kernels);
+    const double idle_seconds = seconds_without_kernels - blocked_seconds;
+    const double waiting_joules = waiting_watts * seconds_without_kernels;
     // The counter of a GPU advances in steps, so that a short training step may seem to use too little energy.
     const double scale = waiting_joules > joules ? joules / waiting_joules : 1;
-    const double blocked = scale * waiting_watts * phases.wait_seconds;
+    const double blocked = scale * waiting_watts * blocked_seconds;
     const double idle = scale * waiting_watts * idle_seconds;
     return {.compute = joules - blocked - idle, .blocked = blocked, .idle = idle};
 }
@@ -29,10 +32,12 @@ records::EnergyPhases StepEnergy::take(const StepPhases& phases) {
     const double joules = now - std::exchange(last_reading_, now);
     const double rest = std::exchange(rest_, 0);
     if (std::isnan(joules)) return {joules, joules, joules};
-    if (waiting_watts_) return derive_energy_phases(joules + rest, *waiting_watts_, phases);
-    return {.compute = phases.kernel_joules,
-            .blocked = phases.wait_joules + rest,
-            .idle = std::max(0.0, joules - phases.kernel_joules - phases.wait_joules)};
+    records::EnergyPhases energy{.compute = phases.kernel_joules,
+                                 .blocked = phases.wait_joules,
+                                 .idle = std::max(0.0, joules - phases.kernel_joules - phases.wait_joules)};
+    if (waiting_watts_) energy = derive_energy_phases(joules, *waiting_watts_, phases);
+    energy.blocked += rest;
+    return energy;
 }
 
 void StepEnergy::end() {

@@ -8,6 +8,14 @@ namespace trireme::rank {
 
 using Fields = records::RecordFields;
 
+StepPhases measure_phases(const device::Stream& stream, const RankModel& model, double seconds) {
+    return {.seconds = seconds,
+            .kernel_seconds = stream.ledger.seconds(),
+            .kernel_joules = stream.ledger.joules(),
+            .wait_seconds = model.measure_waits().sum(),
+            .wait_joules = model.measure_joules_of_waits()};
+}
+
 void record_kernels(const device::Stream& stream, std::span<double> record) {
     record[Fields::matmuls] = stream.matmuls.seconds;
     record[Fields::matmul_flops] = stream.matmuls.flops;

@@ -158,11 +158,14 @@ std::string format_update(const StepOutcome& outcome) {
 
 std::string format_energy(const Figures& f, const EnergyPhases& energy) {
     const double joules = energy.sum();
-    return fmt::format(
-        "  energy          {:.1f} J, {:.4g} J per token; {:.1f} W per rank on average\n"
-        "                  {:.1f} % while kernels ran, {:.1f} % blocked by other ranks, {:.1f} % idle\n",
-        joules, joules / static_cast<double>(f.tokens), joules / f.seconds / f.ranks,
-        100 * energy.compute / joules, 100 * energy.blocked / joules, 100 * energy.idle / joules);
+    std::string text =
+        fmt::format("  energy          {:.1f} J, {:.4g} J per token; {:.1f} W per rank on average\n", joules,
+                    joules / static_cast<double>(f.tokens), joules / f.seconds / f.ranks);
+    if (joules > 0)
+        text += fmt::format(
+            "                  {:.1f} % while kernels ran, {:.1f} % blocked by other ranks, {:.1f} % idle\n",
+            100 * energy.compute / joules, 100 * energy.blocked / joules, 100 * energy.idle / joules);
+    return text;
 }
 
 // Describes the skipped and offloaded matmuls of the new plan. If there are none, describes the bytes that the

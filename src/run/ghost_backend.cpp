@@ -154,6 +154,7 @@ public:
                                    .to = compute_hash(transition.to.plan),
                                    .moved_bytes = transition.count_moved_bytes(job()),
                                    .kept_bytes = transition.count_kept_bytes(job())};
+        trainer_->restore_clock();  // the new plan may set no clocks
         if (transition.moves_state) {
             trainer_->take_state();  // takes the time of the copies of state that may be offloaded
             trainer_.reset();

@@ -16,6 +16,7 @@ void GhostRecords::add(int rank, const records::StepOutcome& own_outcome,
         combined.padded_tokens = 0;
         combined.energy_of_ranks.resize(own_outcome.energy_of_ranks.size() * static_cast<std::size_t>(ranks_));
     }
+    if (own_outcome.energy_of_ranks.empty()) combined.energy_of_ranks.clear();  // not all ranks are metered
     if (!combined.energy_of_ranks.empty())
         combined.energy_of_ranks[static_cast<std::size_t>(rank)] = own_outcome.energy_of_ranks.front();
     combined.seconds = std::max(combined.seconds, own_outcome.seconds);

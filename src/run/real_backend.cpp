@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "run/backend.hpp"
 #include "run/resume.hpp"
@@ -120,7 +121,7 @@ public:
         const std::vector<double> joules =
             all_gather(resources_.control, std::array{trainer_->take_last_joules()});
         for (std::size_t rank = 0; rank < joules.size(); ++rank)
-            outcome.energy_of_ranks[rank].blocked += joules[rank];
+            if (std::isfinite(joules[rank])) outcome.energy_of_ranks[rank].blocked += joules[rank];
     }
 
     void wait_for_records() override {}  // settle() has already recorded all steps of this rank
@@ -147,6 +148,7 @@ public:
         if (!transition.moves_state) {
             const records::PlanChange change{.from = compute_hash(context_.current.plan),
                                              .to = compute_hash(transition.to.plan)};
+            trainer_->restore_clock();  // the new plan may set no clocks
             context_.current = std::move(transition.to);
             max_bytes_.rank = std::max(max_bytes_.rank, predict_own_memory().total());
             return change;
@@ -344,6 +346,21 @@ private:
 
 }  // namespace
 
+namespace {
+
+// Returns what sets clocks during the steps of the run; empty if nothing does.
+std::string describe_clock_setter(const setup::Setup& setup, const adapt::RecordedChanges& recorded) {
+    const plan::Plan& plan = setup.current.plan;
+    if (sets_clocks(plan.training.phases())) {
+        const std::optional<plan::Decision>& decision = setup.origin.decision;
+        const bool is_decided = decision && !decision->clocks.empty();
+        return is_decided ? cat("the decision after step ", decision->step) : plan.schedule;
+    }
+    return recorded.sets_clocks ? cat("--decisions ", setup.job.config.policy.decisions) : "";
+}
+
+}  // namespace
+
 std::unique_ptr<Backend> make_real_backend(const config::RunConfig& config, const RankResources& resources,
                                            device::StopSignals* signals) {
     const comm::Session& session = resources.session;
@@ -362,11 +379,8 @@ std::unique_ptr<Backend> make_real_backend(const config::RunConfig& config, cons
         recorded = adapt::choose_first_plan(*setup, session.nodes(), session.rank());
     });
     require_same_setup(resources.control, *setup);
-    const plan::Plan& plan = setup->current.plan;
-    const std::string clock_setter = sets_clocks(plan.training.phases()) ? plan.schedule
-                                     : recorded.sets_clocks ? cat("--decisions ", config.policy.decisions)
-                                                            : "";
-    rank::prepare_gpu_clocks(setup->job, clock_setter, session, resources.control, signals);
+    rank::prepare_gpu_clocks(setup->job, describe_clock_setter(*setup, recorded), session, resources.control,
+                             signals);
     if (setup->job.gpu && !config.run.dry_run) setup->job.gpu->measure_waiting_watts(resources.control);
     const int threads = setup::choose_threads(config, session, resources.control);
     const rank::GpuTransport transport = rank::choose_gpu_transport(config, session, resources.control);

@@ -187,6 +187,15 @@ TEST_F(ClockDecisions, AreRejectedIfTheyCannotBeFollowed) {
         {"8*900", "8*900", "8*900", "8*900"}, simulate + "plain.json",
         "the decision sets clocks, but the clocks and watts of the device of rank 0 are not known; "
         "name a file that lists them (device.clocks) with --cluster");
+    write(
+        "one.jsonl",
+        R"({"step": 1, "layout": {"layers": 5, "stages": [{"layers": [0, 5], "replicas": [{"ranks": [0]}]}]}, )"
+        R"("clocks": ["2*900"]})"
+        "\n");
+    expect_train_refusal(
+        "--decisions one.jsonl",
+        {"--decisions one.jsonl, step 1: the decision sets clocks during a step, but Trireme cannot "
+         "set the clock of a CPU"});
 }
 
 }  // namespace

@@ -182,8 +182,9 @@ TEST_F(Plan, RejectsSchedulesThatCannotRun) {
     expect_refusal("plan --schedule clocks.csv",
                    {"clocks.csv sets clocks", "rank 0 are not known", "(device.clocks) with --cluster"});
     expect_refusal("plan --energy uniform", {"--energy", "not known of GPUs", "--cluster FILE"});
-    expect_refusal("train --corpus corpus.h5 --steps 2 --batch 1 --schedule clocks.csv",
-                   {"clocks.csv sets clocks during a step, but those of processors are not known; use GPUs"});
+    expect_refusal(
+        "train --corpus corpus.h5 --steps 2 --batch 1 --schedule clocks.csv",
+        {"clocks.csv sets clocks during a step, but Trireme cannot set the clock of a CPU; use GPUs"});
     expect_refusal("plan --schedule odd.csv", {"line 1 of odd.csv, cell 2", "0X0"});
     expect_refusal("plan --schedule none.csv", {"--schedule none.csv", "cannot be read"});
 }

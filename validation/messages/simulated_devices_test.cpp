@@ -154,10 +154,12 @@ TEST_F(Simulate, RecordsNoEnergyIfADeviceHasNoClocks) {
         {{"mhz", 1000}, {"speed", 1}, {"watts", {{"idle", 70}, {"busy", 160}}}}};
     write("half-metered.json", mixed.dump());
 
-    const std::vector<json> steps = simulated("half-metered.json", "--pipe 4");
+    for (const std::string ghosts : {"", " --math off"}) {
+        const std::vector<json> steps = simulated("half-metered.json", "--pipe 4" + ghosts);
 
-    EXPECT_FALSE(steps.at(0).contains("energy_j"));
-    EXPECT_FALSE(json::parse(read(last_folder_ + "/summary.json")).contains("energy_j"));
+        EXPECT_FALSE(steps.at(0).contains("energy_j")) << ghosts;
+        EXPECT_FALSE(json::parse(read(last_folder_ + "/summary.json")).contains("energy_j")) << ghosts;
+    }
 }
 
 TEST_F(Simulate, UsesMeasuredKernelTimes) {

@@ -26,7 +26,7 @@ std::string describe_resizing(const setup::Job& job, const setup::PlanState& cur
 // `plan` is the plan of the options, `origin` has no decision afterwards.
 void note_origin(plan::Decision decision, const plan::Plan& plan, setup::PlanOrigin& origin);
 
-// Sets the clocks of the plan of the options as choose_clocks() does. Then changes `setup` from the plan of its
+// First calls choose_clocks() for the plan of the options. Then changes `setup` from the plan of its
 // options to the plan with which the run begins. With --decisions, the run
 // begins with the plan after all decisions whose step is below Job::completed_steps. Without --decisions, a
 // resumed run begins with the plan of its checkpoint, if the options and the number of ranks fit that plan. If

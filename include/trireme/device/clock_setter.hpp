@@ -28,13 +28,15 @@ public:
                          std::optional<ClockGate> gate = std::nullopt);
     ~ClockSetter();  // drops the requests whose clocks are not set yet
 
-    // Sets the clock of the kernels that are launched in `stream` from now on. Throws BugError if the device
-    // does not list the clock, and ResourceError if an earlier request has failed.
+    // Sets the clock of the kernels that are launched in `stream` from now on. Before the first call, the
+    // device has its highest clock. Throws BugError if the device does not list the clock, and ResourceError if
+    // an earlier request has failed.
     void set_clock(int mhz, Stream& stream);
     // Sets the highest clock if a lower one is set, and waits until all requested clocks are set. Throws
     // ResourceError if a request has failed.
     void restore_clock(Stream& stream);
-    // Waits until the kernels of `stream` are over and all requested clocks are set. Throws as restore_clock().
+    // Waits until the kernels of `stream` have finished and all requested clocks are set. Throws as
+    // restore_clock().
     void wait(Stream& stream);
 
     // Makes a request to set the clock. The thread waits until the returned function is called, in any thread;
@@ -47,13 +49,14 @@ private:
     struct Semaphore;
 
     const ClockState& find_state(int mhz) const;
-    bool wait_for_distance();
+    bool wait_for_interval();
     void execute(int mhz);
 
     std::shared_ptr<ClockedDevice> device_;
     std::vector<ClockState> clocks_;
     double min_seconds_;
     std::optional<ClockGate> gate_;
+    int requested_mhz_;                   // of the last request; at first the highest clock
     std::shared_ptr<Semaphore> reached_;  // counts the requests that the GPU has reached
     std::mutex mutex_;                    // guards changes of is_ending_
     std::condition_variable ending_changed_;

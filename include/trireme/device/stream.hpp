@@ -132,6 +132,8 @@ struct Stream {
     bool is_on_gpu() const { return std::holds_alternative<CudaStream>(backend); }
     // On a GPU, waits for all queued kernels and adds their times to `ledger` and `matmuls`. Otherwise a no-op.
     void synchronize();
+    // Calls ClockSetter::restore_clock() if programs may set clocks on the device.
+    void restore_clock();
 
     bool is_ghost() const { return std::holds_alternative<GhostStream>(backend); }
 };

@@ -70,8 +70,7 @@ public:
     // Called on all ranks after the same step. Ends the segment after the steps that have begun. Returns its
     // new end: the last step + 1.
     std::size_t end_segment_early();
-    // Collective over all ranks. Ends the segment early, and discards the outcomes of the steps that have
-    // begun.
+    // Collective over all ranks. Ends the segment early, and discards the outcomes of its steps in flight.
     void drain();
 
     // Collective over all ranks, between segments. Repeats step `step` (from 0) without its update, and checks
@@ -79,8 +78,9 @@ public:
     // executed. Returns this rank's finding; empty if all values are finite.
     std::optional<NonFiniteFinding> repeat_with_checks(std::size_t step);
 
-    // Collective over `control`, between segments. Evaluates the validation samples.
+    // Collective over `control`, between segments. Evaluates the validation samples at the highest clock.
     records::Evaluation evaluate(comm::Communicator& control);
+    void restore_clock() { stream_.restore_clock(); }  // called between segments
 
     // Collective over each team, between segments. Skips channels and offloads matmuls as the plan says, and
     // chooses the skipped channels anew.
@@ -94,7 +94,7 @@ public:
     RankState take_state();
     // Returns the memory that receives the state of the previous plan.
     StateDestination state_destination();
-    // Hands over a move of moments. The update of the next step waits until the move is complete.
+    // Hands over a move of moments, for which the update of the next step waits.
     void await_moments(std::unique_ptr<OptimizerStateMove> moments);
 
     // Only for ghost runs. Charges later passes as a whole: see ghost_passes.hpp. `shared_times` may be null.

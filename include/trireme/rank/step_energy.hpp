@@ -10,21 +10,21 @@
 
 namespace trireme::rank {
 
-// The kernels and the waits for other ranks in a step. The joules are 0 if the energy of the device cannot be
-// read in each phase.
+// The kernels and the waits for other ranks in a step. The joules are 0 for a GPU, whose counter is too slow to
+// be read in each phase.
 struct StepPhases {
     double seconds = 0;  // of the step
     double kernel_seconds = 0, kernel_joules = 0;
     double wait_seconds = 0, wait_joules = 0;
 };
 
-// Divides the energy of a device that cannot be read in each phase and draws `waiting_watts` while it waits.
+// Divides the energy of a GPU, which draws `waiting_watts` while it executes no kernels.
 records::EnergyPhases derive_energy_phases(double joules, double waiting_watts, const StepPhases& phases);
 
 class StepEnergy {
 public:
-    // `device` is null if the energy of the device is not measured. `waiting_watts` is set if its energy cannot
-    // be read in each phase: see derive_energy_phases().
+    // `device` is null if the energy of the device is not measured. `waiting_watts` is set for a GPU: see
+    // derive_energy_phases().
     explicit StepEnergy(std::shared_ptr<device::ClockedDevice> device, std::optional<double> waiting_watts = {})
         : device_(std::move(device)), waiting_watts_(waiting_watts) {}
 

@@ -6,9 +6,13 @@
 #include "trireme/device/stream.hpp"
 #include "trireme/plan/observation.hpp"
 #include "trireme/rank/rank_gpu.hpp"
-#include "trireme/records/energy_phases.hpp"
+#include "trireme/rank/rank_model.hpp"
+#include "trireme/rank/step_energy.hpp"
 
 namespace trireme::rank {
+
+// Returns the kernels and the waits of a step that took `seconds`.
+StepPhases measure_phases(const device::Stream& stream, const RankModel& model, double seconds);
 
 void record_kernels(const device::Stream& stream, std::span<double> record);
 void record_waits(const plan::RankWaits& waits, std::span<double> record);

@@ -73,10 +73,7 @@ public:
     void finish_send(const schedule::Instruction& send) override;
     void run(const schedule::Instruction& instruction) override;
     void set_clock(int mhz) override { stream_->clock_setter->set_clock(mhz, *stream_); }
-    // Calls ClockSetter::restore_clock(). Must not be called before begin().
-    void restore_clock() {
-        if (stream_->clock_setter) stream_->clock_setter->restore_clock(*stream_);
-    }
+
     void synchronize() override { stream_->synchronize(); }
     bool validate_update(const schedule::Instruction& validate) override;
     void discard_forward(const schedule::Instruction& forward) override;

@@ -35,8 +35,11 @@ std::vector<Option> make_device_cost_options(config::RunConfig& config) {
                          [&costs] { return !costs.cluster.empty(); },
                          {"the watts of the devices at each clock, which are not known of GPUs",
                           "--cluster FILE (`trireme simulate`)"}),
-        make_number_option({"clock-every", "SECONDS", "minimum time between two clock changes of a device"},
-                           config.policy.clock_every, make_range_from(0))};
+        make_number_option(
+            {"clock-every", "SECONDS",
+             "minimum time between two clock changes of a device: `plan` and `simulate` merge shorter "
+             "runs of passes, `train` delays the change"},
+            config.policy.clock_every, make_range_between(0, 60))};
 }
 
 OptionGroup make_simulate_options(tools::SimulateConfig& config) {

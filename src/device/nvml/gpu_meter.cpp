@@ -137,15 +137,17 @@ void GpuMeter::set_clock(int mhz) {
         case Result::success:
             return;
         case Result::no_permission:
-            throw ConfigError(cat("this user may not set the clock of the GPU at ", bus_id_,
-                                  "; an administrator may set it (nvidia-smi --lock-gpu-clocks=", mhz,
-                                  "), and so may Slurm if the cluster allows it (srun --gpu-freq=", mhz,
-                                  "); without --gpu-clock and CLOCK cells, a run does not change clocks"));
+            throw ConfigError(cat(
+                "this user may not set the clock of the GPU at ", bus_id_,
+                "; an administrator may set it (nvidia-smi --lock-gpu-clocks=", mhz,
+                "), and so may Slurm if the cluster allows it (srun --gpu-freq=", mhz,
+                "); a run changes no clocks without --gpu-clock, CLOCK cells and decisions with \"clocks\""));
         case Result::not_supported:
         case Result::invalid_argument:
-            throw ConfigError(cat("the GPU at ", bus_id_, " does not support a clock of ", mhz,
-                                  " MHz: ", library_->describe(result),
-                                  "; without --gpu-clock and CLOCK cells, a run does not change clocks"));
+            throw ConfigError(cat(
+                "the GPU at ", bus_id_, " does not support a clock of ", mhz,
+                " MHz: ", library_->describe(result),
+                "; a run changes no clocks without --gpu-clock, CLOCK cells and decisions with \"clocks\""));
         case Result::not_found:
         case Result::insufficient_size:
         case Result::gpu_is_lost:

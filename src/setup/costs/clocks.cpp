@@ -148,9 +148,10 @@ schedule::StageCost make_cost_at_clock(const schedule::StageCost& cost, double s
 void check_clocks_of_gpus(const Job& job, ClockSource source, const plan::Plan& plan) {
     const std::string setter = describe_clock_source(source, plan).setter;
     if (job.gpu_clocks.empty())
-        throw ConfigError(cat(setter,
-                              " sets clocks during a step, but those of processors are not known; use GPUs, or "
-                              "`trireme simulate` with a cluster file that lists clocks (device.clocks)"));
+        throw ConfigError(
+            cat(setter,
+                " sets clocks during a step, but Trireme cannot set the clock of a CPU; use GPUs, or "
+                "`trireme simulate` with a cluster file that lists clocks (device.clocks)"));
     for (std::size_t rank = 0; rank < job.gpu_clocks.size(); ++rank) {
         if (job.gpu_clocks[rank].clocks.empty())
             throw ConfigError(cat(setter, " sets clocks, but those of the GPU of rank ", rank,

@@ -117,8 +117,7 @@ schedule::StepCosts add_costs(const config::RunConfig& run, int ranks, const set
     if (setup::is_elastic(run) && run.policy.energy != config::Energy::baseline)
         throw ConfigError(
             "--energy uniform sets clocks, but --elastic length compares layouts at their highest clocks; "
-            "remove "
-            "--energy or --elastic");
+            "remove --energy or --elastic");
     setup::check_clocks(inputs.plan, run.policy.energy, find_clocks);
     forecast.counted_costs = count_costs(inputs.model, inputs.plan.layout, inputs.largest_microbatches.front());
     const bool has_cluster = !run.costs.cluster.empty();

@@ -57,6 +57,7 @@ TEST_F(MeteredGpu, IsRecordedPerStepAndInTheManifest) {
 
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     ASSERT_EQ(steps().size(), 3U);
+    EXPECT_GT(json::parse(read("run/summary.json")).at("energy_j").get<double>(), 0);
     for (const json& step : steps()) {
         const double joules = step.at("energy_j");
         EXPECT_GE(joules, 0);

@@ -127,7 +127,8 @@ TEST(GpuClock, IsRejectedWithoutPermission) {
                      "this user may not set the clock of the GPU at 0000:01:00.0; an administrator may set it "
                      "(nvidia-smi --lock-gpu-clocks=1200), and so may Slurm if the cluster allows it (srun "
                      "--gpu-freq=1200)"));
-    EXPECT_TRUE(says(message, "without --gpu-clock and CLOCK cells, a run does not change clocks"));
+    EXPECT_TRUE(says(message,
+                     "a run changes no clocks without --gpu-clock, CLOCK cells and decisions with \"clocks\""));
 }
 
 TEST(GpuClock, IsRejectedIfTheGpuHasNoClocksToSet) {

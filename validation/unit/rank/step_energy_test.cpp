@@ -65,6 +65,9 @@ TEST(StepEnergy, IsDividedByTheWattsOfWaiting) {
 
     EXPECT_EQ(derive_energy_phases(1000, 50, phases),
               (EnergyPhases{.compute = 800, .blocked = 150, .idle = 50}));
+    // The rank waits for four seconds, in three of which its GPU executes kernels.
+    EXPECT_EQ(derive_energy_phases(1000, 50, {.seconds = 10, .kernel_seconds = 9, .wait_seconds = 4}),
+              (EnergyPhases{.compute = 950, .blocked = 50}));
     // The counter has not advanced far enough.
     EXPECT_EQ(derive_energy_phases(100, 50, phases), (EnergyPhases{.compute = 0, .blocked = 75, .idle = 25}));
 
@@ -77,7 +80,7 @@ TEST(StepEnergy, IsDividedByTheWattsOfWaiting) {
     energy.end();
     energy.begin();
     device->joules += 900;
-    EXPECT_EQ(energy.take(phases), (EnergyPhases{.compute = 800, .blocked = 150, .idle = 50}));
+    EXPECT_EQ(energy.take(phases), (EnergyPhases{.compute = 700, .blocked = 250, .idle = 50}));
 }
 
 }  // namespace
