@@ -76,6 +76,14 @@ std::vector<std::size_t> find_best_clocks(const std::vector<std::vector<double>>
     return best;
 }
 
+std::vector<schedule::Instruction> list_envelope(const schedule::Program& program, bool holds_last_stage) {
+    std::vector<schedule::Instruction> passes;
+    for (const schedule::Instruction& each : program)
+        if (is_compute(each.op)) passes.push_back(each);
+    if (holds_last_stage || passes.empty()) return passes;
+    return {passes.front(), passes.back()};
+}
+
 schedule::Program join_short_runs(const schedule::Program& program, double min_seconds,
                                   const PassSeconds& find_seconds) {
     std::vector<PassRun> runs = list_runs(program);

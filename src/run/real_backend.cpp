@@ -348,7 +348,7 @@ private:
 
 namespace {
 
-// Returns what sets clocks during the steps of the run; empty if nothing does.
+// Names for messages what sets clocks during the steps of the run. Returns an empty text if nothing does.
 std::string describe_clock_setter(const setup::Setup& setup, const adapt::RecordedChanges& recorded) {
     const plan::Plan& plan = setup.current.plan;
     if (sets_clocks(plan.training.phases())) {

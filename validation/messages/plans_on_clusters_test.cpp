@@ -97,7 +97,8 @@ TEST_F(PlansOnClusters, AgreeWithSimulatedClocks) {
             expect_agreement(cluster, 16, grid + " --network free --schedule " + schedule + ".csv", 0.01,
                              charge);
     }
-    expect_agreement(cluster, 16, grid + " --network free --energy uniform", 0.01);
+    for (const std::string energy : {"uniform", "envelope"})
+        expect_agreement(cluster, 16, grid + " --network free --energy " + energy, 0.01);
     const std::string teams = "--pipe 2 --tensor 2 --microbatches 4 --batch 16";
     write_clocked_schedule("teams.csv", costs + teams,
                            [&](std::size_t team) { return find_clocks_of_rank(2 * team); });
@@ -118,7 +119,7 @@ TEST_F(PlansOnClusters, AgreeWithSimulatedClocksOfManyRanks) {
                 const std::size_t stage = team % 8;  // ranks 0 to 63, of the first type, hold stages 0 to 3
                 return cluster.at("groups").at(stage / 4).at("device").at("clocks");
             });
-        for (const std::string clocks : {" --schedule many.csv", " --energy uniform"})
+        for (const std::string clocks : {" --schedule many.csv", " --energy uniform", " --energy envelope"})
             expect_agreement("many.json", 128, grid + clocks, tolerance, "auto", 8);
     };
     expect_equal_clocks("--pipe 8 --data 8 --tensor 2 --microbatches 8 --batch 512 --network free", 0.01);

@@ -85,8 +85,8 @@ enum class ElasticRule : std::uint8_t { ahead, published };
 enum class ChangeTimes : std::uint8_t { measured, predicted };
 
 // Clocks of the devices: `baseline` sets none; with `uniform`, each rank has the clock at which it needs the
-// least energy for a step.
-enum class Energy : std::uint8_t { baseline, uniform };
+// least energy for a step; `envelope` keeps the passes of policy::list_envelope() at the highest clock.
+enum class Energy : std::uint8_t { baseline, uniform, envelope };
 
 struct PolicyConfig {
     Elastic elastic = Elastic::off;

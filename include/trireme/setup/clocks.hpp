@@ -32,13 +32,14 @@ schedule::StepCosts make_clocked_costs(const std::vector<schedule::StageCost>& s
 // returns none, or if the plan sets a clock that the device does not have, or if both set clocks.
 void check_clocks(const plan::Plan& plan, config::Energy energy, const RankClocks& find_clocks);
 
-// Returns the plan with the clocks of --energy uniform: all passes of a team have the clock at which the team
-// needs the fewest joules for a step, if all teams have equally low clocks. The costs must have clocks.
-plan::Plan set_uniform_clocks(plan::Plan plan, const schedule::StepCosts& costs);
-
-// Returns the plan with fewer CLOCKs, according to --clock-every: see policy::join_short_runs(). The costs must
-// have clocks. `min_seconds` is in the unit of the costs.
-plan::Plan join_short_clocks(plan::Plan plan, const schedule::StepCosts& costs, double min_seconds);
+// Returns the plan with the clocks of `energy`, and without runs of passes at one clock that take less than
+// `min_seconds`: see policy::join_short_runs(). For each team, the clock is searched at which it needs the
+// fewest joules for a step, if all teams have equally low clocks. With `uniform`, all passes of the team have
+// this clock. With `envelope`, the passes of policy::list_envelope() keep the highest clock, the search keeps
+// the last stage at the highest clock, and teams with equal devices and equal work have equal clocks. The costs
+// must have clocks; `min_seconds` is in the unit of the costs.
+plan::Plan set_planned_clocks(plan::Plan plan, const schedule::StepCosts& costs, config::Energy energy,
+                              double min_seconds);
 
 // Sets the clocks of the current plan: `decided`, the clocks of a decision, or those of --energy for step
 // `step` (from 0) if `decided` is empty. Throws ConfigError if the run cannot set these clocks or those of the

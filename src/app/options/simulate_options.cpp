@@ -27,19 +27,23 @@ std::vector<Option> make_device_cost_options(config::RunConfig& config) {
                   "pass by pass; a pass takes as long as an equal earlier pass"}}),
             [&config] { return config.precision.device == config::DeviceKind::ghost; },
             {"a simulated run that computes no values", "--math off (`trireme simulate`)"}),
-        make_conditional(make_choice_option(
-                             {"energy", "", "clocks of the devices"}, config.policy.energy,
-                             {{"baseline", config::Energy::baseline, "only those that the schedule file sets"},
-                              {"uniform", config::Energy::uniform,
-                               "each rank has the clock at which it needs the least energy for a step"}}),
-                         [&costs] { return !costs.cluster.empty(); },
-                         {"the watts of the devices at each clock, which are not known of GPUs",
-                          "--cluster FILE (`trireme simulate`)"}),
+        make_conditional(
+            make_choice_option(
+                {"energy", "", "clocks of the devices"}, config.policy.energy,
+                {{"baseline", config::Energy::baseline, "only those that the schedule file sets"},
+                 {"uniform", config::Energy::uniform,
+                  "each rank has the clock at which it needs the least energy for a step"},
+                 {"envelope", config::Energy::envelope,
+                  "the same, but the last stage, and the first forward and the last backward pass of each "
+                  "rank, keep the highest clock; needs --schedule 1f1b"}}),
+            [&costs] { return !costs.cluster.empty(); },
+            {"the watts of the devices at each clock, which are not known of GPUs",
+             "--cluster FILE (`trireme simulate`)"}),
         make_number_option(
             {"clock-every", "SECONDS",
              "minimum time between two clock changes of a device: `plan` and `simulate` merge shorter "
              "runs of passes, `train` delays the change"},
-            config.policy.clock_every, make_range_between(0, 60))};
+            config.policy.clock_every, make_range_from_to_below(0, 60))};
 }
 
 OptionGroup make_simulate_options(tools::SimulateConfig& config) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <set>
 #include <utility>
 
 #include "trireme/base/error.hpp"
@@ -43,38 +44,32 @@ std::string describe_cell(const plan::Plan& plan, std::size_t team, const schedu
     return cat("cell ", cell, " of program ", line + 1);
 }
 
-enum class ClockSource { none, schedule, energy, decision };
-
-ClockSource find_clock_source(const plan::Plan& plan, config::Energy energy) {
-    const bool has_clocks = sets_clocks(plan.training.phases());
-    if (energy == config::Energy::baseline) return has_clocks ? ClockSource::schedule : ClockSource::none;
-    if (has_clocks)
-        throw ConfigError(
-            cat(plan.schedule, " sets clocks itself; remove --energy uniform or its CLOCK cells"));
-    return ClockSource::energy;
-}
-
-// The parts of messages: what sets the clocks, and how a user avoids that.
-struct ClockSourceText {
+// The origin of the clocks of a plan. `setter` and `remedy` are parts of messages: its name, and how a user
+// avoids it.
+struct ClockSource {
+    enum Kind { none, schedule, energy, decision } kind = none;
     std::string setter = {}, remedy = {};
 };
 
-ClockSourceText describe_clock_source(ClockSource source, const plan::Plan& plan) {
-    switch (source) {
-        case ClockSource::none:
-            break;
-        case ClockSource::schedule:
-            return {plan.schedule, "remove its CLOCK cells"};
-        case ClockSource::energy:
-            return {"--energy uniform", "remove --energy"};
-        case ClockSource::decision:
-            return {"the decision", "remove \"clocks\""};
+ClockSource find_clock_source(const plan::Plan& plan, config::Energy energy) {
+    const bool has_clocks = sets_clocks(plan.training.phases());
+    if (energy == config::Energy::baseline) {
+        if (!has_clocks) return {};
+        return {ClockSource::schedule, plan.schedule, "remove its CLOCK cells"};
     }
-    throw BugError("the plan sets no clocks");
+    const bool is_envelope = energy == config::Energy::envelope;
+    ClockSource source{ClockSource::energy, is_envelope ? "--energy envelope" : "--energy uniform",
+                       "remove --energy"};
+    if (has_clocks)
+        throw ConfigError(
+            cat(plan.schedule, " sets clocks itself; remove ", source.setter, " or its CLOCK cells"));
+    if (is_envelope && plan.schedule != "1f1b")
+        throw ConfigError(cat("--energy envelope needs --schedule 1f1b, but the schedule is ", plan.schedule));
+    return source;
 }
 
 // Throws ConfigError if a CLOCK of the program is not in `mhz`, the clocks of the team.
-void check_listed_clocks(const plan::Plan& plan, ClockSource source, std::size_t team,
+void check_listed_clocks(const plan::Plan& plan, ClockSource::Kind source, std::size_t team,
                          const schedule::Program& program, const std::vector<int>& mhz) {
     for (const schedule::Instruction& each : program) {
         if (each.op != schedule::Op::set_clock || std::ranges::find(mhz, each.mhz) != mhz.end()) continue;
@@ -116,13 +111,13 @@ void check_team_clocks(const std::vector<layout::Team>& teams, const std::string
 }
 
 // Throws ConfigError if a device does not have the clocks that `source` sets, or if its clocks are not known.
-void check_clocks_of(const plan::Plan& plan, ClockSource source, const RankClocks& find_clocks) {
-    if (source == ClockSource::none) return;
-    check_team_clocks(plan.teams, describe_clock_source(source, plan).setter, find_clocks);
+void check_clocks_of(const plan::Plan& plan, const ClockSource& source, const RankClocks& find_clocks) {
+    if (source.kind == ClockSource::none) return;
+    check_team_clocks(plan.teams, source.setter, find_clocks);
     const std::vector<schedule::TeamClocks> clocks = list_team_clocks(plan.teams, find_clocks);
     for (const std::vector<schedule::Program>* const phase : {&plan.training.prologue, &plan.training.programs})
         for (std::size_t team = 0; team < phase->size(); ++team)
-            check_listed_clocks(plan, source, team, (*phase)[team], clocks[team].mhz);
+            check_listed_clocks(plan, source.kind, team, (*phase)[team], clocks[team].mhz);
 }
 
 // Returns the watts of all busy devices of a team beyond those of idle devices.
@@ -145,21 +140,102 @@ schedule::StageCost make_cost_at_clock(const schedule::StageCost& cost, double s
 }
 
 // Same as check_clocks_of(), for the devices of a real run.
-void check_clocks_of_gpus(const Job& job, ClockSource source, const plan::Plan& plan) {
-    const std::string setter = describe_clock_source(source, plan).setter;
+void check_clocks_of_gpus(const Job& job, const ClockSource& source, const plan::Plan& plan) {
     if (job.gpu_clocks.empty())
         throw ConfigError(
-            cat(setter,
+            cat(source.setter,
                 " sets clocks during a step, but Trireme cannot set the clock of a CPU; use GPUs, or "
                 "`trireme simulate` with a cluster file that lists clocks (device.clocks)"));
     for (std::size_t rank = 0; rank < job.gpu_clocks.size(); ++rank) {
         if (job.gpu_clocks[rank].clocks.empty())
-            throw ConfigError(cat(setter, " sets clocks, but those of the GPU of rank ", rank,
+            throw ConfigError(cat(source.setter, " sets clocks, but those of the GPU of rank ", rank,
                                   " are not known: ", job.gpu_clocks[rank].unknown_because));
     }
     check_clocks_of(plan, source, [&](int rank) {
         return std::span<const plan::DeviceClock>(job.gpu_clocks[static_cast<std::size_t>(rank)].clocks);
     });
+}
+
+// Teams that have the same clocks: for each team, the first team with the same stages, clocks and turns. With
+// --energy uniform, each team has its own.
+std::vector<std::size_t> find_groups(const plan::Plan& plan, const schedule::StepCosts& costs,
+                                     config::Energy energy) {
+    const schedule::PipelineShape& shape = plan.training.shape;
+    const auto have_equal_work = [&](std::size_t a, std::size_t b) {
+        const std::vector<int>& stages = plan.teams[a].stages;
+        const auto has_equal_turns = [&](int stage) {
+            return shape.count_turns(static_cast<int>(a), stage) ==
+                   shape.count_turns(static_cast<int>(b), stage);
+        };
+        return stages == plan.teams[b].stages && costs.clocks()[a] == costs.clocks()[b] &&
+               std::ranges::all_of(stages, has_equal_turns);
+    };
+    std::vector<std::size_t> groups;
+    for (std::size_t team = 0; team < plan.teams.size(); ++team) {
+        std::size_t group = 0;
+        while (group < team && (energy != config::Energy::envelope || !have_equal_work(group, team))) ++group;
+        groups.push_back(group);
+    }
+    return groups;
+}
+
+// Returns the plan with the clocks of --energy. Clocks wait for nothing, so that the proof of the programs
+// holds for all clocks.
+plan::Plan set_energy_clocks(plan::Plan plan, const schedule::StepCosts& costs, config::Energy energy) {
+    const schedule::PipelineShape& shape = plan.training.shape;
+    const std::size_t teams = plan.teams.size();
+    std::vector<std::vector<int>> candidates;  // per team: clocks in MHz
+    std::vector<std::set<schedule::Instruction>> at_highest_clock(teams);
+    std::size_t max_candidates = 0;
+    for (std::size_t team = 0; team < teams; ++team) {
+        candidates.push_back(policy::list_candidate_clocks(costs.clocks()[team].mhz));
+        const bool is_last = shape.is_holder(static_cast<int>(team), shape.stages() - 1);
+        if (energy == config::Energy::envelope && is_last) candidates.back().resize(1);
+        max_candidates = std::max(max_candidates, candidates.back().size());
+        if (energy != config::Energy::envelope) continue;
+        for (const schedule::Instruction& pass : policy::list_envelope(plan.training.programs[team], is_last))
+            at_highest_clock[team].insert(pass);
+    }
+    const auto find_mhz = [&](std::size_t team, std::size_t candidate) {
+        return candidates[team][std::min(candidate, candidates[team].size() - 1)];
+    };
+    const std::vector<std::size_t> groups = find_groups(plan, costs, energy);
+    std::vector<std::vector<double>> joules(max_candidates, std::vector<double>(teams));  // [candidate][group]
+    for (std::size_t candidate = 0; candidate < max_candidates; ++candidate) {
+        const schedule::Phases phases = set_clocks(plan.training.phases(), [&](int team, const auto&) {
+            return find_mhz(static_cast<std::size_t>(team), candidate);
+        });
+        const std::vector<double> of_teams = predict_step(phases, shape, costs).joules;
+        for (std::size_t team = 0; team < teams; ++team) joules[candidate][groups[team]] += of_teams[team];
+    }
+    const std::vector<std::size_t> best = policy::find_best_clocks(joules);
+    schedule::Phases phases =
+        set_clocks(plan.training.phases(), [&](int team_index, const schedule::Instruction& pass) {
+            const auto team = static_cast<std::size_t>(team_index);
+            return at_highest_clock[team].contains(pass) ? candidates[team].front()
+                                                         : find_mhz(team, best[groups[team]]);
+        });
+    plan.training.prologue = std::move(phases.prologue);
+    plan.training.programs = std::move(phases.body);
+    return plan;
+}
+
+// Returns the plan with fewer CLOCKs: see policy::join_short_runs().
+plan::Plan join_short_clocks(plan::Plan plan, const schedule::StepCosts& costs, double min_seconds) {
+    const schedule::PipelineShape& shape = plan.training.shape;
+    for (std::vector<schedule::Program>* const phase : {&plan.training.prologue, &plan.training.programs}) {
+        for (std::size_t team = 0; team < phase->size(); ++team) {
+            const schedule::TeamClocks& clocks = costs.clocks()[team];
+            const auto find_seconds = [&](const schedule::Instruction& pass, int mhz) {
+                const int microbatch = pass.microbatch % shape.microbatches;
+                if (costs.is_empty(microbatch)) return 0.0;
+                return costs.find(pass.stage, microbatch, clocks.find_index(mhz)).find_time(pass.op);
+            };
+            schedule::Program& program = (*phase)[team];
+            program = policy::join_short_runs(program, min_seconds, find_seconds);
+        }
+    }
+    return plan;
 }
 
 }  // namespace
@@ -210,47 +286,11 @@ void check_clocks(const plan::Plan& plan, config::Energy energy, const RankClock
     check_clocks_of(plan, find_clock_source(plan, energy), find_clocks);
 }
 
-// Clocks wait for nothing, so that the proof of the programs holds for all clocks.
-plan::Plan set_uniform_clocks(plan::Plan plan, const schedule::StepCosts& costs) {
-    std::vector<std::vector<int>> candidates;  // per team: clocks in MHz
-    std::size_t max_candidates = 0;
-    for (const schedule::TeamClocks& clocks : costs.clocks()) {
-        candidates.push_back(policy::list_candidate_clocks(clocks.mhz));
-        max_candidates = std::max(max_candidates, candidates.back().size());
-    }
-    const auto find_mhz = [&](std::size_t team, std::size_t candidate) {
-        return candidates[team][std::min(candidate, candidates[team].size() - 1)];
-    };
-    std::vector<std::vector<double>> joules;
-    for (std::size_t candidate = 0; candidate < max_candidates; ++candidate) {
-        const schedule::Phases phases = set_clocks(plan.training.phases(), [&](int team, const auto&) {
-            return find_mhz(static_cast<std::size_t>(team), candidate);
-        });
-        joules.push_back(predict_step(phases, plan.training.shape, costs).joules);
-    }
-    const std::vector<std::size_t> best = policy::find_best_clocks(joules);
-    schedule::Phases phases = set_clocks(plan.training.phases(), [&](int team, const auto&) {
-        return find_mhz(static_cast<std::size_t>(team), best[static_cast<std::size_t>(team)]);
-    });
-    plan.training.prologue = std::move(phases.prologue);
-    plan.training.programs = std::move(phases.body);
-    return plan;
-}
-
-plan::Plan join_short_clocks(plan::Plan plan, const schedule::StepCosts& costs, double min_seconds) {
-    const schedule::PipelineShape& shape = plan.training.shape;
-    for (std::vector<schedule::Program>* const phase : {&plan.training.prologue, &plan.training.programs}) {
-        for (std::size_t team = 0; team < phase->size(); ++team) {
-            const schedule::TeamClocks& clocks = costs.clocks()[team];
-            const auto find_seconds = [&](const schedule::Instruction& pass, int mhz) {
-                const int microbatch = pass.microbatch % shape.microbatches;
-                if (costs.is_empty(microbatch)) return 0.0;
-                return costs.find(pass.stage, microbatch, clocks.find_index(mhz)).find_time(pass.op);
-            };
-            schedule::Program& program = (*phase)[team];
-            program = policy::join_short_runs(program, min_seconds, find_seconds);
-        }
-    }
+plan::Plan set_planned_clocks(plan::Plan plan, const schedule::StepCosts& costs, config::Energy energy,
+                              double min_seconds) {
+    if (energy != config::Energy::baseline) plan = set_energy_clocks(std::move(plan), costs, energy);
+    if (min_seconds > 0 && sets_clocks(plan.training.phases()))
+        plan = join_short_clocks(std::move(plan), costs, min_seconds);
     return plan;
 }
 
@@ -258,27 +298,28 @@ void choose_clocks(const Job& job, int ranks, PlanState& current, const plan::Pa
                    std::size_t step) {
     const config::RunConfig& config = job.config;
     if (!decided.empty()) set_pass_clocks(decided, current.plan);
-    const ClockSource source =
-        decided.empty() ? find_clock_source(current.plan, config.policy.energy) : ClockSource::decision;
-    if (source == ClockSource::none) return;
-    const auto [setter, remedy] = describe_clock_source(source, current.plan);
+    const ClockSource source = decided.empty()
+                                   ? find_clock_source(current.plan, config.policy.energy)
+                                   : ClockSource{ClockSource::decision, "the decision", "remove \"clocks\""};
+    if (source.kind == ClockSource::none) return;
     if (is_elastic(config))
-        throw ConfigError(cat(setter,
+        throw ConfigError(cat(source.setter,
                               " sets clocks, but --elastic length compares layouts at their highest clocks; ",
-                              remedy, " or --elastic"));
+                              source.remedy, " or --elastic"));
     if (!device::time_is_simulated()) return check_clocks_of_gpus(job, source, current.plan);
     const Machine machine = choose_machine(job, ranks);
     check_clocks_of(current.plan, source, [&](int rank) { return machine.find_clocks(rank); });
-    const bool is_uniform = source == ClockSource::energy;
-    if (!is_uniform && config.policy.clock_every == 0) return;
+    const bool chooses_clocks = source.kind == ClockSource::energy;
+    if (!chooses_clocks && config.policy.clock_every == 0) return;
     StepPlanner planner(job, current);
     std::vector<plan::MicrobatchShape> shapes;
     for (const stage::BatchShape& shape : planner.list_shapes(step)) shapes.push_back(count_shape(shape));
     const PricedPlan priced = make_priced_plan(job, current);
     const schedule::StepCosts costs =
         StepCostPredictor(priced, machine).predict_at_all_clocks(shapes, planner.plan_step(step).fit.levels);
-    current.plan = is_uniform ? set_uniform_clocks(std::move(current.plan), costs)
-                              : join_short_clocks(std::move(current.plan), costs, config.policy.clock_every);
+    current.plan = set_planned_clocks(std::move(current.plan), costs,
+                                      chooses_clocks ? config.policy.energy : config::Energy::baseline,
+                                      config.policy.clock_every);
 }
 
 }  // namespace trireme::setup

@@ -101,13 +101,10 @@ std::vector<StepForecast> forecast_steps(const ForecastInputs& inputs,
 }
 
 // Sets the clocks of the plan as --energy and --clock-every request.
-void choose_clocks(const config::RunConfig& run, const schedule::StepCosts& costs, ForecastInputs& inputs) {
-    const double min_seconds = run.policy.clock_every;
-    if (run.policy.energy == config::Energy::uniform) {
-        inputs.plan = setup::set_uniform_clocks(std::move(inputs.plan), costs);
-    } else if (min_seconds > 0 && sets_clocks(inputs.plan.training.phases())) {
-        inputs.plan = setup::join_short_clocks(std::move(inputs.plan), costs, min_seconds);
-    }
+void choose_clocks(const config::PolicyConfig& policy, const schedule::StepCosts& costs,
+                   ForecastInputs& inputs) {
+    if (policy.energy == config::Energy::baseline && policy.clock_every == 0) return;
+    inputs.plan = setup::set_planned_clocks(std::move(inputs.plan), costs, policy.energy, policy.clock_every);
 }
 
 }  // namespace
@@ -116,7 +113,7 @@ schedule::StepCosts add_costs(const config::RunConfig& run, int ranks, const set
                               ForecastInputs& inputs, Forecast& forecast) {
     if (setup::is_elastic(run) && run.policy.energy != config::Energy::baseline)
         throw ConfigError(
-            "--energy uniform sets clocks, but --elastic length compares layouts at their highest clocks; "
+            "--energy sets clocks, but --elastic length compares layouts at their highest clocks; "
             "remove --energy or --elastic");
     setup::check_clocks(inputs.plan, run.policy.energy, find_clocks);
     forecast.counted_costs = count_costs(inputs.model, inputs.plan.layout, inputs.largest_microbatches.front());
@@ -125,7 +122,7 @@ schedule::StepCosts add_costs(const config::RunConfig& run, int ranks, const set
     if (!has_machine || !run.costs.stages.empty()) {
         forecast.costs = setup::expand_cost_option(run.costs, inputs.plan.layout.stages.size());
         schedule::StepCosts costs = setup::make_clocked_costs(forecast.costs, inputs.plan, find_clocks);
-        choose_clocks(run, costs, inputs);
+        choose_clocks(run.policy, costs, inputs);
         return costs;
     }
     const auto make_machine = [&] {
@@ -148,7 +145,7 @@ schedule::StepCosts add_costs(const config::RunConfig& run, int ranks, const set
         return inputs.fits.empty() ? std::vector<plan::MicrobatchLevels>{} : inputs.fits[step].levels;
     };
     schedule::StepCosts first_costs = predictor.predict_at_all_clocks(inputs.steps.front(), find_levels(0));
-    choose_clocks(run, first_costs, inputs);
+    choose_clocks(run.policy, first_costs, inputs);
     const bool has_clocks = sets_clocks(inputs.plan.training.phases());
     std::vector<schedule::StepCosts> costs;
     for (std::size_t k = 0; k < inputs.steps.size(); ++k)
