@@ -21,8 +21,8 @@ std::vector<std::size_t> find_best_clocks(const std::vector<std::vector<double>>
 using PassSeconds = std::function<double(const schedule::Instruction& pass, int mhz)>;
 
 // Returns the passes of a team in the outer envelope of EnvPipe (Choi et al., 2023), which keep the highest
-// clock: all passes of the last stage, and otherwise the first forward and the last backward. The bounds of a
-// step depend on these passes. A program has at least one forward and one backward.
+// clock: all passes of the last stage, and in other stages the first forward and the last backward. If only
+// other passes were slower, and their stages had time to wait, the step would not take longer.
 std::vector<schedule::Instruction> list_envelope(const schedule::Program& program, bool holds_last_stage);
 
 // Returns the program with fewer CLOCKs. A run is a sequence of passes at one clock. A run that takes less than
