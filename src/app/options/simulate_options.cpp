@@ -2,6 +2,7 @@
 #include "app/options/options.hpp"
 #include "app/options/values.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/schedule/catalog.hpp"
 
 namespace trireme::app {
 
@@ -39,11 +40,19 @@ std::vector<Option> make_device_cost_options(config::RunConfig& config) {
             [&costs] { return !costs.cluster.empty(); },
             {"the watts of the devices at each clock, which are not known of GPUs",
              "--cluster FILE (`trireme simulate`)"}),
-        make_number_option(
-            {"clock-every", "SECONDS",
-             "minimum time between two clock changes of a device: `plan` and `simulate` merge shorter "
-             "runs of passes, `train` delays the change"},
-            config.policy.clock_every, make_range_from_to_below(0, 60))};
+        make_conditional(
+            make_number_option(
+                {"clock-every", "SECONDS",
+                 "minimum time between two clock changes of a device: `plan` and `simulate` merge shorter "
+                 "runs of passes, `train` delays the change"},
+                config.policy.clock_every, make_range_from_to_below(0, 60)),
+            [&config] {
+                const bool is_file = schedule::find_schedule(config.schedule.schedule) == nullptr &&
+                                     config.schedule.schedule != schedule::searched_schedule_name;
+                return is_file || config.policy.energy != config::Energy::baseline ||
+                       !config.policy.decisions.empty();
+            },
+            {"clocks that change during a step", "--energy, --decisions FILE or --schedule FILE.csv"})};
 }
 
 OptionGroup make_simulate_options(tools::SimulateConfig& config) {

@@ -44,6 +44,8 @@ TEST(OptionNeeds, RejectEveryOptionWithoutAnEffect) {
                                       "--epsilon 1 --optimizer sgd",
                                       "--min-lr 1e-6 --lr-schedule constant",
                                       "--network free",
+                                      "--clock-every 0.1",
+                                      "--clock-every 0.1 --schedule auto",
                                       "--charge passes"}) {
         const std::string said = train_complaint(options);
         EXPECT_NE(said.find(" has no effect without "), std::string::npos) << options << ": " << said;
@@ -58,6 +60,7 @@ TEST(OptionNeeds, AcceptEveryOptionWithAnEffect) {
          {"--straggler semi --resize-limit 0.5 --semi-slack 0.5 --migrate-by direct --look-every 5",
           "--straggler uneven --horizon 5 --bridge 5 --migrate-by direct --move twins",
           "--decisions d.jsonl --move overlap --migrate-by direct", "--checkpoint-every 5 --keep 2",
+          "--clock-every 0.1 --schedule mine.csv", "--clock-every 0.1 --decisions d.jsonl",
           "--checkpoint-every 5 --on-save-error go-on", "--resume auto --run-dir none --keep 2",
           "--straggler uneven --move restart --keep 1", "--optimizer sgd --momentum 0.5",
           "--beta1 0.5 --beta2 0.5 --epsilon 1"}) {
