@@ -63,7 +63,7 @@ struct Job {
     layout::BucketRules buckets = {};
     std::size_t steps = 0;  // steps of the whole run, including those before a resume; 0 for an evaluation
     bool resumes = false;   // `stored_model` is a checkpoint of this run
-    std::optional<std::size_t> kept_steps = {};  // whose records stay; empty for a new run directory
+    std::optional<std::size_t> kept_steps = {};  // steps whose records stay; empty for a new run directory
     std::size_t completed_steps = 0;  // number of steps up to the checkpoint; 0 if the run does not resume
     EarlierSteps earlier_steps = {};  // summary of the completed steps
     std::string rate_change = {};     // for users: how a resumed run changes its learning rates; may be empty
