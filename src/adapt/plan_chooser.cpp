@@ -314,6 +314,7 @@ Choice PlanChooser::make_choice(plan::Decision decision, PlanTransition transiti
     decision.microbatches = transition.to.plan.microbatches();
     const bool sets_energy_clocks = job_.config.policy.energy != config::Energy::baseline;
     if (sets_energy_clocks || !decision.clocks.empty()) decision.clocks = list_pass_clocks(transition.to.plan);
+    decision.extra_forwards = transition.to.plan.training.shape.extra_forwards;
     prepare_trial(observed.step, observed, transition);
     return {std::move(decision), std::move(transition), has_recorded_decision(observed.step)};
 }

@@ -220,7 +220,7 @@ setup::PlanState make_decided_state(const setup::Job& job, const setup::PlanStat
                          : setup::make_gradient_plan({job, next}, job.buckets);
     setup::limit_steps(job, next);
     check_memory_of_migrations(job, next);
-    choose_clocks(job, ranks, next, decision.clocks, decision.step);
+    choose_clocks(job, ranks, next, decision);
     return next;
 }
 
@@ -326,7 +326,11 @@ std::size_t PlanTransition::predict_node_bytes(const setup::Job& job, int node) 
 }
 
 bool have_equal_placement(const plan::Plan& from, const plan::Plan& to) {
-    return from.layout == to.layout && from.schedule == to.schedule && from.microbatches() == to.microbatches();
+    const schedule::PipelineShape& old_shape = from.training.shape;
+    const schedule::PipelineShape& new_shape = to.training.shape;
+    return from.layout == to.layout && from.schedule == to.schedule &&
+           old_shape.microbatches == new_shape.microbatches &&
+           old_shape.extra_forwards == new_shape.extra_forwards;
 }
 
 void check_change(const config::RunConfig& config, const plan::Plan& plan) {

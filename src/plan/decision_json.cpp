@@ -107,6 +107,13 @@ PassClocks parse_pass_clocks(const JsonNode& node) {
     return clocks;
 }
 
+std::vector<int> parse_extra_forwards(const JsonNode& node) {
+    std::vector<int> extra_forwards;
+    for (const JsonNode& stage : node.items()) extra_forwards.push_back(static_cast<int>(stage.whole_number()));
+    if (extra_forwards.empty()) node.refuse("a list with one number per stage");
+    return extra_forwards;
+}
+
 // Parses a line. Returns nothing if the line has the key "no_change", which records that the plan was kept.
 // `location` names the file and the line in messages.
 std::optional<Decision> parse_decision(const std::string& text, const std::string& location) {
@@ -114,9 +121,9 @@ std::optional<Decision> parse_decision(const std::string& text, const std::strin
     if (line.is_object() && line.contains("no_change")) return std::nullopt;
     const JsonNode node(line, location);
     const std::array<std::string, 2> needed{"step", "layout"};
-    const std::array<std::string, 12> optional{"policy",   "from",     "to",         "microbatches",
-                                               "schedule", "left_out", "migrations", "clocks",
-                                               "reason",   "causes",   "terms",      "seconds"};
+    const std::array<std::string, 13> optional{
+        "policy",         "from",   "to",     "microbatches", "schedule", "left_out", "migrations",
+        "extra_forwards", "clocks", "reason", "causes",       "terms",    "seconds"};
     node.require_keys(needed, optional);
     Decision decision{.step = node.at("step").whole_number(),
                       .layout = parse_layout(text, location),
@@ -134,6 +141,7 @@ std::optional<Decision> parse_decision(const std::string& text, const std::strin
     if (node.has("schedule")) decision.schedule = node.at("schedule").text();
     if (node.has("left_out")) decision.skipped = parse_fractions(node.at("left_out"));
     if (node.has("migrations")) decision.migrations = parse_migrations(node.at("migrations"));
+    if (node.has("extra_forwards")) decision.extra_forwards = parse_extra_forwards(node.at("extra_forwards"));
     if (node.has("clocks")) decision.clocks = parse_pass_clocks(node.at("clocks"));
     return decision;
 }
@@ -208,6 +216,7 @@ std::string to_json(const Decision& decision) {
     if (decision.schedule) line["schedule"] = *decision.schedule;
     if (!decision.skipped.empty()) line["left_out"] = decision.skipped;
     if (!decision.migrations.empty()) line["migrations"] = to_json_value(decision.migrations);
+    if (!decision.extra_forwards.empty()) line["extra_forwards"] = decision.extra_forwards;
     if (!decision.clocks.empty()) line["clocks"] = to_json_value(decision.clocks);
     if (!decision.reason.empty()) line["reason"] = decision.reason;
     if (!decision.causes.empty()) line["causes"] = to_json_value(decision.causes);

@@ -141,6 +141,14 @@ ProvedPrograms prove_with_fewest_slots(const schedule::Phases& compute, const sc
     return *std::move(with_max_slots);
 }
 
+// Returns the largest difference between the number of a stage and that of the next one.
+int find_max_fall(const std::vector<int>& extra_forwards) {
+    int max_fall = 0;
+    for (std::size_t stage = 1; stage < extra_forwards.size(); ++stage)
+        max_fall = std::max(max_fall, extra_forwards[stage - 1] - extra_forwards[stage]);
+    return max_fall;
+}
+
 // Returns phases with an empty prologue. `programs` has one program of a step per team.
 schedule::Phases make_phases(std::vector<schedule::Program> programs) {
     std::vector<schedule::Program> empty_prologue(programs.size());
@@ -327,6 +335,30 @@ Plan make_plan(const PlanWish& wish) {
     Plan plan = make_plan_without_programs(wish);
     add_programs(wish, plan);
     return plan;
+}
+
+void set_extra_forwards(const std::vector<int>& extra_forwards, Plan& plan) {
+    if (!schedule::takes_extra_forwards(plan.schedule))
+        throw ConfigError(
+            cat("\"extra_forwards\" needs schedule envpipe, but the schedule is ", plan.schedule));
+    const std::size_t stages = plan.layout.stages.size();
+    if (extra_forwards.size() != stages)
+        throw ConfigError(cat("\"extra_forwards\" has ", format_count(extra_forwards.size(), "number"),
+                              ", but the layout has ", format_count(stages, "stage"),
+                              "; give one number per stage"));
+    schedule::PipelineShape shape = plan.training.shape;
+    shape.extra_forwards = extra_forwards;
+    const schedule::Phases compute = generate_phases(schedule::require_schedule(plan.schedule), shape);
+    const int max_slots = compute_max_useful_slots(compute, shape);
+    std::string fault;
+    for (int slots = std::min(max_slots, shape.slots + find_max_fall(extra_forwards));;
+         slots = std::min(max_slots, find_next_slots(slots))) {
+        if (auto proved = try_slots(compute, shape, slots, fault)) {
+            plan.training = *std::move(proved);
+            return;
+        }
+        if (slots == max_slots) throw ConfigError(cat("schedule ", plan.schedule, " cannot be run: ", fault));
+    }
 }
 
 bool has_split_backward(const Plan& plan, int stage) {

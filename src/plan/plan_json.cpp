@@ -20,6 +20,7 @@ Json to_json_values(const std::vector<schedule::Program>& programs) {
 // added later, and the hashes of older plans must not change.
 Json to_json_value(const ProvedPrograms& proved) {
     Json value{{"slots", proved.shape.slots}, {"programs", to_json_values(proved.programs)}};
+    if (!proved.shape.extra_forwards.empty()) value["extra_forwards"] = proved.shape.extra_forwards;
     if (proved.are_steps_independent()) return value;
     value["prologue"] = to_json_values(proved.prologue);
     value["updates_alone"] = proved.shape.updates_stages_independently;

@@ -1,6 +1,7 @@
 #include "trireme/policy/clocks.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdlib>
 #include <map>
@@ -82,6 +83,19 @@ std::vector<schedule::Instruction> list_envelope(const schedule::Program& progra
         if (is_compute(each.op)) passes.push_back(each);
     if (holds_last_stage || passes.empty()) return passes;
     return {passes.front(), passes.back()};
+}
+
+std::vector<int> compute_extra_forwards(const std::vector<WarmUpFacts>& stages) {
+    constexpr double rounding = 1e-9;  // a ratio that is a whole number may be slightly below it
+    std::vector<int> extra;
+    for (const auto& [backward_seconds, forward_seconds, max_extra] : stages) {
+        const auto later_stages = static_cast<double>(stages.size() - 1 - extra.size());
+        const double wanted = std::floor(backward_seconds * later_stages / forward_seconds + rounding);
+        const int most = extra.empty() ? max_extra : std::min(max_extra, extra.back());
+        extra.push_back(std::max(0, wanted < most ? static_cast<int>(wanted) : most));
+    }
+    extra.back() = 0;
+    return extra;
 }
 
 schedule::Program join_short_runs(const schedule::Program& program, double min_seconds,

@@ -64,20 +64,25 @@ void check_saved_limits(const std::vector<std::size_t>& limits, const std::vecto
 
 }  // namespace
 
+std::vector<std::size_t> find_device_memory(const config::RunConfig& config,
+                                            const std::optional<SimulatedDevices>& devices, int ranks) {
+    if (devices) return list_device_memory(*devices, ranks);
+    const std::vector<std::size_t>& gpus = config.precision.usable_gpu_memory;
+    return gpus.size() == static_cast<std::size_t>(ranks) ? gpus : std::vector<std::size_t>();
+}
+
 std::vector<std::size_t> find_memory_limits(const config::RunConfig& config,
                                             const std::optional<SimulatedDevices>& devices, int ranks) {
     if (!is_elastic(config)) return {};
     const auto count = static_cast<std::size_t>(ranks);
     if (config.layout.memory_limit > 0) return std::vector<std::size_t>(count, config.layout.memory_limit);
-    const std::vector<std::size_t> simulated =
-        devices ? list_device_memory(*devices, ranks) : std::vector<std::size_t>();
+    std::vector<std::size_t> device_memory = find_device_memory(config, devices, ranks);
     if (config.resumed_options && config.resumed_options->saved.memory_limits.size() == count) {
         const std::vector<std::size_t>& saved_limits = config.resumed_options->saved.memory_limits;
-        check_saved_limits(saved_limits, devices ? simulated : config.precision.free_gpu_memory);
+        check_saved_limits(saved_limits, devices ? device_memory : config.precision.free_gpu_memory);
         return saved_limits;
     }
-    if (devices) return simulated;
-    if (config.precision.usable_gpu_memory.size() == count) return config.precision.usable_gpu_memory;
+    if (!device_memory.empty()) return device_memory;
     throw ConfigError(
         "--elastic length fits each step into a memory limit, which CPUs do not have; set it with "
         "--memory-limit");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 
 #include "trireme/base/error.hpp"
@@ -22,8 +23,9 @@ struct Need {
 
 // Returns the predicted memory of each rank.
 std::vector<Need> list_needs(const plan::Plan& plan, const PlannedRun& run) {
-    const SizedPlan sized_plan(run.model, plan, run.dtype, run.largest_microbatches,
-                               find_memory_space(run.config.precision.device));
+    SizedPlan sized_plan(run.model, plan, run.dtype, run.largest_microbatches,
+                         find_memory_space(run.config.precision.device));
+    sized_plan.step_levels = run.step_levels;
     const stage::GradientPlan gradients = make_gradient_plan(sized_plan);
     const optim::OptimizerConfig* optimizer = run.trains ? &run.config.optimizer : nullptr;
     const bool saves_checkpoints = run.config.run.checkpoint_every > 0;
@@ -32,6 +34,12 @@ std::vector<Need> list_needs(const plan::Plan& plan, const PlannedRun& run) {
          predict_memory_of_ranks(sized_plan, optimizer, gradients, run.ranks, saves_checkpoints))
         needs.push_back({.bytes = memory.total(), .stash_bytes = memory.activation});
     return needs;
+}
+
+// Returns the bytes that a rank may use.
+std::size_t find_limit(const PlannedRun& run, std::size_t rank) {
+    if (run.config.layout.memory_limit > 0) return run.config.layout.memory_limit;
+    return run.device_memory.empty() ? std::numeric_limits<std::size_t>::max() : run.device_memory[rank];
 }
 
 // Returns the rank that needs the most bytes. `needs` has one entry per rank.
@@ -53,10 +61,10 @@ long long compute_max_activations(const Need& need, std::size_t limit, int peak_
 }
 
 // Returns, per team, the maximum number of activation stashes with which all ranks of the team stay within
-// `limit` bytes. A team that is within the limit keeps its maximum from the previous call. `previous` has the
+// their limits. A team that is within the limit keeps its maximum from the previous call. `previous` has the
 // result of that call, and is empty in the first call. No maximum is below the number of stashes that the team
 // needs to run.
-std::vector<int> lower_max_activations(const std::vector<Need>& needs, std::size_t limit,
+std::vector<int> lower_max_activations(const std::vector<Need>& needs, const PlannedRun& run,
                                        const plan::Plan& plan, const std::vector<int>& previous) {
     const std::vector<int> min_activations = compute_min_activations(plan.training.shape);
     std::vector<int> max_activations;
@@ -65,8 +73,9 @@ std::vector<int> lower_max_activations(const std::vector<Need>& needs, std::size
         // A step has at most one stash per micro-batch and stage.
         long long team_max = plan.microbatches() * static_cast<long long>(plan.teams[t].stages.size());
         for (const int rank : plan.teams[t].ranks) {
-            const Need& need = needs[static_cast<std::size_t>(rank)];
-            team_max = std::min(team_max, compute_max_activations(need, limit, peak_activations));
+            const auto r = static_cast<std::size_t>(rank);
+            team_max =
+                std::min(team_max, compute_max_activations(needs[r], find_limit(run, r), peak_activations));
         }
         const bool exceeds_limit = team_max < peak_activations;
         if (!previous.empty() && !exceeds_limit) team_max = previous[t];
@@ -80,7 +89,11 @@ struct Trial {
     plan::Plan plan;
     std::vector<Need> needs;  // per rank
 
-    bool fits(std::size_t limit) const { return needs[find_neediest_rank(needs)].bytes <= limit; }
+    bool fits(const PlannedRun& run) const {
+        for (std::size_t rank = 0; rank < needs.size(); ++rank)
+            if (needs[rank].bytes > find_limit(run, rank)) return false;
+        return true;
+    }
 };
 
 Trial make_trial(plan::Plan plan, const PlannedRun& run) {
@@ -89,37 +102,45 @@ Trial make_trial(plan::Plan plan, const PlannedRun& run) {
 }
 
 // Lowers the maximum number of activation stashes per team until the plan fits, or until no team that exceeds
-// the limit can run with fewer stashes. The plan of `trial` was made with `restrictions`.
-Trial keep_fewer_activations(Trial trial, const PlannedRun& run, MemoryRestrictions restrictions) {
-    const std::size_t limit = run.config.layout.memory_limit;
-    while (!trial.fits(limit)) {
-        std::vector<int> max_activations =
-            lower_max_activations(trial.needs, limit, trial.plan, restrictions.max_activations);
-        if (max_activations == restrictions.max_activations) break;
-        restrictions.max_activations = std::move(max_activations);
-        trial =
-            make_trial(plan_layout(run.config, run.model, trial.plan.layout, run.request, restrictions), run);
+// its limit can run with fewer stashes. `make_plan` has made the plan of `trial`.
+Trial lower_activations(Trial trial, const PlannedRun& run, const BoundedPlan& make_plan) {
+    std::vector<int> max_activations;
+    while (!trial.fits(run)) {
+        std::vector<int> lower = lower_max_activations(trial.needs, run, trial.plan, max_activations);
+        if (lower == max_activations) break;
+        max_activations = std::move(lower);
+        trial = make_trial(make_plan(max_activations), run);
     }
     return trial;
 }
 
+// Same, for a plan of schedule auto that was made with `restrictions`.
+Trial lower_activations(Trial trial, const PlannedRun& run, MemoryRestrictions restrictions) {
+    const layout::Layout layout = trial.plan.layout;
+    return lower_activations(std::move(trial), run, [&](const std::vector<int>& max_activations) {
+        restrictions.max_activations = max_activations;
+        return plan_layout(run.config, run.model, layout, run.request, restrictions);
+    });
+}
+
 // Makes a trial without speculative updates. The stages for which `may_split` is true may split their backward
-// passes. If the plan does not fit, calls keep_fewer_activations().
+// passes. If the plan does not fit, calls lower_activations().
 Trial make_trial_with_splits(const std::vector<bool>& may_split, const layout::Layout& layout,
                              const PlannedRun& run) {
     const MemoryRestrictions restrictions{
         .max_activations = {}, .may_split = may_split, .may_speculate = false};
-    return keep_fewer_activations(
+    return lower_activations(
         make_trial(plan_layout(run.config, run.model, layout, run.request, restrictions), run), run,
         restrictions);
 }
 
-// Returns, per stage, true if all ranks that hold the stage need at most `limit` bytes.
-std::vector<bool> find_stages_within_limit(const Trial& trial, std::size_t limit) {
+// Returns, per stage, true if all ranks that hold the stage are within their limits.
+std::vector<bool> find_stages_within_limit(const Trial& trial, const PlannedRun& run) {
     std::vector<bool> within_limit(trial.plan.layout.stages.size(), true);
     for (const layout::Team& team : trial.plan.teams) {
         for (const int rank : team.ranks) {
-            if (trial.needs[static_cast<std::size_t>(rank)].bytes <= limit) continue;
+            const auto r = static_cast<std::size_t>(rank);
+            if (trial.needs[r].bytes <= find_limit(run, r)) continue;
             for (const int stage : team.stages) within_limit[static_cast<std::size_t>(stage)] = false;
         }
     }
@@ -138,20 +159,19 @@ double predict_seconds(const plan::Plan& plan, const PlannedRun& run) {
 // the stages within the limit, or in all stages. Returns the fastest of the three that fits, or the first one
 // if none fits.
 Trial search_fitting_plan(Trial trial, const PlannedRun& run) {
-    const std::size_t limit = run.config.layout.memory_limit;
-    if (trial.fits(limit)) return trial;
+    if (trial.fits(run)) return trial;
     const MemoryRestrictions no_backup{.may_speculate = false};
     trial = make_trial(plan_layout(run.config, run.model, trial.plan.layout, run.request, no_backup), run);
-    if (trial.fits(limit)) return trial;
-    const std::vector<bool> within_limit = find_stages_within_limit(trial, limit);
+    if (trial.fits(run)) return trial;
+    const std::vector<bool> within_limit = find_stages_within_limit(trial, run);
     const layout::Layout layout = trial.plan.layout;
     Trial best = make_trial_with_splits(std::vector<bool>(within_limit.size(), false), layout, run);
     std::array alternatives{make_trial_with_splits(within_limit, layout, run),
-                            keep_fewer_activations(std::move(trial), run, no_backup)};
+                            lower_activations(std::move(trial), run, no_backup)};
     for (Trial& alternative : alternatives) {
-        if (!alternative.fits(limit)) continue;
+        if (!alternative.fits(run)) continue;
         const bool is_faster = predict_seconds(alternative.plan, run) < predict_seconds(best.plan, run);
-        if (is_faster || !best.fits(limit)) best = std::move(alternative);
+        if (is_faster || !best.fits(run)) best = std::move(alternative);
     }
     return best;
 }
@@ -183,15 +203,19 @@ Trial search_trial(plan::Plan plan, const PlannedRun& run) {
 plan::Plan fit_to_memory_limit(plan::Plan plan, const PlannedRun& run) {
     if (run.config.layout.memory_limit == 0) return plan;
     Trial trial = search_trial(std::move(plan), run);
-    if (!trial.fits(run.config.layout.memory_limit)) throw_limit_exceeded(trial, run);
+    if (!trial.fits(run)) throw_limit_exceeded(trial, run);
     return std::move(trial.plan);
 }
 
 std::optional<plan::Plan> find_plan_within_limit(plan::Plan plan, const PlannedRun& run) {
     if (run.config.layout.memory_limit == 0) return plan;
     Trial trial = search_trial(std::move(plan), run);
-    if (!trial.fits(run.config.layout.memory_limit)) return std::nullopt;
+    if (!trial.fits(run)) return std::nullopt;
     return std::move(trial.plan);
+}
+
+plan::Plan keep_fewer_activations(const PlannedRun& run, const BoundedPlan& make_plan) {
+    return lower_activations(make_trial(make_plan({}), run), run, make_plan).plan;
 }
 
 }  // namespace trireme::setup

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "trireme/base/named_values.hpp"
+#include "trireme/config/energy_config.hpp"
 #include "trireme/layout/broadcast_tree.hpp"
 #include "trireme/model/channel_choice.hpp"
 #include "trireme/model/resizing.hpp"
@@ -84,10 +85,6 @@ enum class ElasticRule : std::uint8_t { ahead, published };
 //   predicted   the links of the cluster or the profile
 enum class ChangeTimes : std::uint8_t { measured, predicted };
 
-// Clocks of the devices: `baseline` sets none; with `uniform`, each rank has the clock at which it needs the
-// least energy for a step; `envelope` keeps the passes of policy::list_envelope() at the highest clock.
-enum class Energy : std::uint8_t { baseline, uniform, envelope };
-
 struct PolicyConfig {
     Elastic elastic = Elastic::off;
     ElasticRule elastic_rule = ElasticRule::ahead;
@@ -107,6 +104,7 @@ struct PolicyConfig {
     // Number of steps within which a change of plan must save more time than it costs; 0: all remaining steps.
     std::size_t horizon = 0;
     Energy energy = Energy::baseline;
+    Reconfigure reconfigure = Reconfigure::none;
     double clock_every = 0;  // minimum number of seconds between two changes of the clock of a device
 };
 

@@ -31,6 +31,7 @@ struct Decision {
     std::optional<std::string> schedule = {};        // name of the new schedule; empty if unchanged
     std::vector<double> skipped = {};                // per rank; see Plan::skipped
     std::vector<layout::Migration> migrations = {};  // see Plan::migrations
+    std::vector<int> extra_forwards = {};  // per stage, of the new plan; empty if they follow from --energy
     PassClocks clocks = {};          // of the new plan; empty if they follow from --energy and the schedule
     std::string policy = {};         // name of the policy that decided; empty if unset
     std::string reason = {};         // explains the decision to users
@@ -55,15 +56,16 @@ std::vector<std::string> describe_sharing(const Decision& decision);
 //   {"step": 5, "policy": "by hand", "from": "31a0...", "to": "7bcb...", "layout": {...}, "microbatches": 4,
 //    "schedule": "1f1b", "left_out": [0, 0.75],
 //    "migrations": [{"from": 1, "to": 0, "parts": [0.25, 0.25, 0.25, 0.25]}],
-//    "clocks": ["1530 14*900 1530", ["16*900", "16*990"]],
+//    "extra_forwards": [1, 0], "clocks": ["1530 14*900 1530", ["16*900", "16*990"]],
 //    "reason": "...", "causes": [{"proposer": "uneven", "reason": "...", "terms": {...}}], "terms": {...},
 //    "seconds": {"predicted": 0.2, "measured": 0.1}}
 //
 // Only "step" and "layout" are required. "left_out" is Decision::skipped, and "parts" has one fraction per
-// layout::Matmul. "clocks" has one entry per stage: the text of parse_replica_clocks() for all replicas of the
-// stage, or a list with one text per replica. The "terms" of a cause are optional. Blank lines and lines with
-// the key "no_change" are skipped. Throws ConfigError if another line is not a valid decision, or if the steps
-// do not increase from line to line. The message names line and key.
+// layout::Matmul. "extra_forwards" has one number per stage. "clocks" has one entry per stage: the text of
+// parse_replica_clocks() for all replicas of the stage, or a list with one text per replica. The "terms" of a
+// cause are optional. Blank lines and lines with the key "no_change" are skipped. Throws ConfigError if another
+// line is not a valid decision, or if the steps do not increase from line to line. The message names line and
+// key.
 std::vector<Decision> parse_decisions(std::string_view text, const std::string& file);
 std::string to_json(const Decision& decision);  // without a line end
 // Returns a line without a line end, for example {"step": 5, "no_change": "<why>"}. `why` is the reason for

@@ -106,6 +106,12 @@ struct PlanWish {
 //   - `recompute` has a wrong length.
 Plan make_plan(const PlanWish& wish);
 
+// Sets PipelineShape::extra_forwards of a plan that has none, and whose schedule is `envpipe`. A stage that
+// runs further ahead of the next one needs more slots. If all stages have the same number of replicas, no pass
+// waits for a slot, however long the passes take. Throws ConfigError if the plan has another schedule, or if
+// the numbers do not fit the plan.
+void set_extra_forwards(const std::vector<int>& extra_forwards, Plan& plan);
+
 // Returns the plan that `wish` describes, with empty programs.
 Plan make_plan_without_programs(const PlanWish& wish);
 

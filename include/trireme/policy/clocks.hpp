@@ -25,6 +25,18 @@ using PassSeconds = std::function<double(const schedule::Instruction& pass, int 
 // other passes were slower, and their stages had time to wait, the step would not take longer.
 std::vector<schedule::Instruction> list_envelope(const schedule::Program& program, bool holds_last_stage);
 
+// Facts that decide how many extra forwards a stage executes in EnvPipe's schedule.
+struct WarmUpFacts {
+    double backward_seconds = 0;  // of a micro-batch at the highest clock
+    double forward_seconds = 0;   // of a micro-batch at the clock of most passes
+    int max_extra = 0;            // for which there are micro-batches and memory; may be negative
+};
+
+// Returns, per stage, the forwards that EnvPipe's schedule executes before the first backward, in addition to
+// those of 1F1B. The stage has time for them while the first backward comes back from the last stage. No stage
+// has more of them than the stage before it, and the last stage has none.
+std::vector<int> compute_extra_forwards(const std::vector<WarmUpFacts>& stages);
+
 // Returns the program with fewer CLOCKs. A run is a sequence of passes at one clock. A run that takes less than
 // `min_seconds` joins the neighbour whose clock is nearest, and both get the higher of their clocks. So no pass
 // gets a lower clock, and no run is shorter than `min_seconds` unless all passes have one clock. In a program

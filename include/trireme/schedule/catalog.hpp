@@ -46,8 +46,9 @@ struct Schedule {
     // Returns why the schedule rejects an input whose shape is of the kind `shape`; empty if the schedule
     // accepts the input. The pointer is null if the schedule accepts all these inputs.
     std::string (*find_obstacle)(const ScheduleInput& input) = nullptr;
-    bool splits_backward = false;  // backwards are split in two halves, and updates are speculative
-    bool stashes_weights = false;  // no flush between steps; old weights are kept for backward passes
+    bool takes_extra_forwards = false;  // the programs follow PipelineShape::extra_forwards
+    bool splits_backward = false;       // backwards are split in two halves, and updates are speculative
+    bool stashes_weights = false;       // no flush between steps; old weights are kept for backward passes
     bool updates_stages_independently = false;  // a STEP waits for the gradients of its own stage only
 
     // Compares the pointers `name`, which differ between the entries of the catalog.
@@ -57,6 +58,7 @@ struct Schedule {
 // Returns all schedules, in the order of the help text.
 std::span<const Schedule> list_schedules();
 const Schedule* find_schedule(const std::string& name);  // returns null if there is no such schedule
+bool takes_extra_forwards(const std::string& name);      // false if there is no such schedule
 // Returns the schedule with this name. Throws ConfigError, with the nearest known name, if there is no such
 // schedule.
 const Schedule& require_schedule(const std::string& name);

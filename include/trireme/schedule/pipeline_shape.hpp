@@ -22,6 +22,9 @@ struct PipelineShape {
     bool has_speculative_updates = false;  // a STEP does not wait for the gradient norm; a VALIDATE does
     bool has_tied_embeddings = false;  // the first and the last stage share a tensor: the STEP of either stage
                                        // needs the gradients of both
+    // Per stage: the forwards that schedule `envpipe` executes before the first backward, in addition to those
+    // of 1F1B. Counted in the micro-batches of a replica. Empty if there are none.
+    std::vector<int> extra_forwards = {};
     // Per team: the largest permitted number of in-flight micro-batches, summed over the team's stages. Empty
     // if the numbers are unlimited.
     std::vector<int> max_activations = {};

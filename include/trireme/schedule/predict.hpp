@@ -31,7 +31,8 @@ struct Span {
     Instruction instruction;  // a compute instruction or a STEP
     double begin = 0;
     double end = 0;
-    int mhz = 0;  // clock that a CLOCK has set; 0 if there was none
+    int mhz = 0;               // clock that a CLOCK has set; 0 if there was none
+    double input_arrival = 0;  // of the message that the instruction reads; 0 if it reads none
 };
 
 struct Prediction {

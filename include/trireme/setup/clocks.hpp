@@ -7,7 +7,7 @@
 
 #include "trireme/config/config.hpp"
 #include "trireme/plan/cluster.hpp"
-#include "trireme/plan/pass_clocks.hpp"
+#include "trireme/plan/decision.hpp"
 #include "trireme/schedule/costs.hpp"
 
 namespace trireme::setup {
@@ -28,23 +28,15 @@ std::vector<schedule::TeamClocks> list_team_clocks(const std::vector<layout::Tea
 schedule::StepCosts make_clocked_costs(const std::vector<schedule::StageCost>& stages, const plan::Plan& plan,
                                        const RankClocks& find_clocks);
 
-// Throws ConfigError if the plan sets clocks, or --energy uniform would set them, but list_team_clocks()
-// returns none, or if the plan sets a clock that the device does not have, or if both set clocks.
-void check_clocks(const plan::Plan& plan, config::Energy energy, const RankClocks& find_clocks);
+// Throws ConfigError if the plan sets clocks, or --energy would set them, but list_team_clocks() returns none,
+// or if the plan sets a clock that the device does not have, or if both set clocks. Also if the plan has
+// another schedule than --energy or --reconfigure needs.
+void check_clocks(const plan::Plan& plan, const config::PolicyConfig& policy, const RankClocks& find_clocks);
 
-// Returns the plan with the clocks of `energy`, and without runs of passes at one clock that take less than
-// `min_seconds`: see policy::join_short_runs(). For each team, the clock is searched at which it needs the
-// fewest joules for a step, if all teams have equally low clocks. With `uniform`, all passes of the team have
-// this clock. With `envelope`, the passes of policy::list_envelope() keep the highest clock, the search keeps
-// the last stage at the highest clock, and teams with equal devices and equal work have equal clocks. The costs
-// must have clocks; `min_seconds` is in the unit of the costs.
-plan::Plan set_planned_clocks(plan::Plan plan, const schedule::StepCosts& costs, config::Energy energy,
-                              double min_seconds);
-
-// Sets the clocks of the current plan: `decided`, the clocks of a decision, or those of --energy for step
-// `step` (from 0) if `decided` is empty. Throws ConfigError if the run cannot set these clocks or those of the
-// schedule.
-void choose_clocks(const Job& job, int ranks, PlanState& current, const plan::PassClocks& decided = {},
-                   std::size_t step = 0);
+// Sets the order of passes and the clocks of the current plan: those of `decision`, or those of --energy (see
+// choose_energy()) for the step after the decision if it names none. Throws ConfigError if the run cannot set
+// these clocks or those of the schedule, or if the order that the decision names does not fit the plan or its
+// memory.
+void choose_clocks(const Job& job, int ranks, PlanState& current, const plan::Decision& decision = {});
 
 }  // namespace trireme::setup

@@ -14,6 +14,10 @@ inline bool is_elastic(const config::RunConfig& config) {
     return config.policy.elastic == config::Elastic::length;
 }
 
+// Returns the memory of each rank's device, simulated or real; empty if it is not known.
+std::vector<std::size_t> find_device_memory(const config::RunConfig& config,
+                                            const std::optional<SimulatedDevices>& devices, int ranks);
+
 // Returns the limit of each rank: --memory-limit if set. Otherwise the limit of the resumed run if the number
 // of ranks is equal, because free memory differs a little at each start, and the run would choose other
 // recomputation. Otherwise the memory of the rank's device. Empty without --elastic length. Throws ConfigError

@@ -1,6 +1,7 @@
-// Plans that respect --memory-limit.
+// Plans that respect the memory limits of ranks.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "trireme/model/config.hpp"
 #include "trireme/plan/plan.hpp"
 #include "trireme/setup/planning.hpp"
+#include "trireme/setup/setup.hpp"
 #include "trireme/stage/predict.hpp"
 
 namespace trireme::setup {
@@ -22,6 +24,9 @@ struct PlannedRun {
     device::DType dtype = device::DType::f32;
     const std::vector<stage::BatchShape>& largest_microbatches;  // see PlanState::largest_microbatches
     bool trains = true;                                          // false if the run only evaluates
+    std::vector<StepLevel> step_levels = {};                     // see PlanState
+    // Per rank: the limit if --memory-limit is unset; empty if the memory is then unlimited.
+    std::vector<std::size_t> device_memory = {};
 };
 
 // Returns `plan`, which was made for `run.request`, if no rank needs more memory than --memory-limit or if
@@ -33,5 +38,12 @@ struct PlannedRun {
 plan::Plan fit_to_memory_limit(plan::Plan plan, const PlannedRun& run);
 // Returns the plan that fit_to_memory_limit() returns, or nothing if no plan fits.
 std::optional<plan::Plan> find_plan_within_limit(plan::Plan plan, const PlannedRun& run);
+
+// Makes a plan whose teams keep at most `max_activations` micro-batches in flight, summed over the stages of a
+// team, if the plan can run with so few. The numbers are unlimited if `max_activations` is empty.
+using BoundedPlan = std::function<plan::Plan(const std::vector<int>& max_activations)>;
+// Returns the plan of `make_plan` with the most micro-batches in flight that is within the limits. If none is
+// within them, returns the one with the fewest.
+plan::Plan keep_fewer_activations(const PlannedRun& run, const BoundedPlan& make_plan);
 
 }  // namespace trireme::setup

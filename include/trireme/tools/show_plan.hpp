@@ -41,6 +41,7 @@ struct EnergyForecast {
     double joules = 0;
     // A lower limit for all clocks with which a step takes as long: see schedule::find_min_joules().
     double min_joules = 0;
+    std::optional<double> baseline_joules = {};  // of Forecast::baseline_step
 };
 
 // A training step of a run on a corpus.
@@ -63,9 +64,12 @@ struct Forecast {
     std::string cost_source;  // for example "measured with ..."; empty if the options state the costs
     std::vector<schedule::StageCost> counted_costs;  // per stage: GFLOP of the largest training micro-batch
     schedule::StepTime step;                         // the first training step
-    std::optional<EnergyForecast> energy = {};       // of this step; empty if the watts are not known
-    std::vector<StepForecast> steps;                 // empty unless a corpus and a cluster are given
-    bool is_elastic = false;                         // --elastic length
+    // The same step before --energy chose its order and clocks; empty without --energy.
+    std::optional<schedule::StepTime> baseline_step = {};
+    std::size_t reconfigure_steps = 0;          // steps of the loop of --reconfigure; 0 without it
+    std::optional<EnergyForecast> energy = {};  // of this step; empty if the watts are not known
+    std::vector<StepForecast> steps;            // empty unless a corpus and a cluster are given
+    bool is_elastic = false;                    // --elastic length
     // The changes of plan before or between these steps, if the layout follows the lengths of samples.
     std::optional<std::vector<plan::Decision>> decisions = {};
     std::size_t first_stages = 0;           // number of stages before the first of these changes

@@ -8,6 +8,9 @@ namespace trireme::app {
 
 std::vector<Option> make_device_cost_options(config::RunConfig& config) {
     config::CostConfig& costs = config.costs;
+    const auto has_cluster = [&costs] { return !costs.cluster.empty(); };
+    const OptionNeed needed_cluster{"the watts of the devices at each clock, which are not known of GPUs",
+                                    "--cluster FILE (`trireme simulate`)"};
     return {
         make_text_option({"cluster", "FILE.json",
                           "description of a cluster: its devices and links; perf/clusters has examples"},
@@ -36,10 +39,18 @@ std::vector<Option> make_device_cost_options(config::RunConfig& config) {
                   "each rank has the clock at which it needs the least energy for a step"},
                  {"envelope", config::Energy::envelope,
                   "the same, but the last stage, and the first forward and the last backward pass of each "
-                  "rank, keep the highest clock; needs --schedule 1f1b"}}),
-            [&costs] { return !costs.cluster.empty(); },
-            {"the watts of the devices at each clock, which are not known of GPUs",
-             "--cluster FILE (`trireme simulate`)"}),
+                  "rank, keep the highest clock; needs --schedule 1f1b or envpipe"}}),
+            has_cluster, needed_cluster),
+        make_conditional(
+            make_choice_option(
+                {"reconfigure", "", "clocks that are raised after each step until waits show no reason to"},
+                config.policy.reconfigure,
+                {{"default", config::Reconfigure::none, "none"},
+                 {"greedy", config::Reconfigure::greedy,
+                  "that of the last pass on the critical path below its highest clock, by 90 MHz"},
+                 {"balanced", config::Reconfigure::balanced,
+                  "the lowest clocks on the critical path, by 30 MHz; needs --schedule 1f1b or envpipe"}}),
+            has_cluster, needed_cluster),
         make_conditional(
             make_number_option(
                 {"clock-every", "SECONDS",

@@ -176,12 +176,14 @@ void AbstractMachine::validate(Team& team, const Instruction& instruction) {
 void AbstractMachine::compute(int team, const Instruction& instruction, const SpanSink& report_span) {
     Team& state = teams_[static_cast<std::size_t>(team)];
     double begin = state.time;
+    double input_arrival = 0;
     for (const Reduction* reduction : list_needed_reductions(state, instruction))
         begin = std::max(begin, reduction->end_time);
     if (instruction.op == Op::step) ++find_stage_collectives(state.stages, instruction.stage).updates;
     if (const auto read_message = messages_.find_read_message(instruction)) {
         ChannelState& channel = channels_[read_message->channel];
-        begin = std::max(begin, channel.arrival_times[read_message->position_in_channel]);
+        input_arrival = channel.arrival_times[read_message->position_in_channel];
+        begin = std::max(begin, input_arrival);
         --channel.posted_receives;
     }
     if (const auto sent_message = messages_.find_sent_message(instruction)) {
@@ -194,7 +196,7 @@ void AbstractMachine::compute(int team, const Instruction& instruction, const Sp
     state.joules += cost.find_joules(instruction.op);
     if (instruction.op == Op::step)
         state.step_ends[find_stage_collectives(state.stages, instruction.stage).updates - 1] = state.time;
-    report_span(team, {instruction, begin, state.time, state.mhz});
+    report_span(team, {instruction, begin, state.time, state.mhz, input_arrival});
 }
 
 void AbstractMachine::send_or_receive(Team& team, const Instruction& instruction) {

@@ -51,6 +51,12 @@ constexpr Schedule catalog[] = {
      .shape = ScheduleShape::one_stage_per_team,
      .make_programs = make_one_f_one_b_programs,
      .compute_idle_time = compute_unsplit_idle_time},
+    {.name = "envpipe",  // Choi et al., 2023
+     .help = "1f1b with a longer warm-up, to save energy",
+     .shape = ScheduleShape::one_stage_per_team,
+     .make_programs = make_one_f_one_b_programs,
+     .compute_idle_time = compute_unsplit_idle_time,
+     .takes_extra_forwards = true},
     {.name = "interleaved",  // Narayanan et al., SC 2021
      .help = "1f1b over --chunks stages per rank; with one stage it is 1f1b",
      .shape = ScheduleShape::grid,
@@ -62,7 +68,7 @@ constexpr Schedule catalog[] = {
      .make_programs = make_looped_bfs_programs,
      .compute_idle_time = compute_unsplit_idle_time},
     {.name = "zb-h1",  // Qi et al., 2024
-     .help = "zero bubble with the memory of 1f1b: weight gradients fill gaps",
+     .help = "zero bubble with the memory of 1f1b",
      .shape = ScheduleShape::one_chunk_grid,
      .make_programs = make_zb_h1_programs,
      .compute_idle_time = compute_zb_h1_idle_time,
@@ -108,6 +114,11 @@ std::span<const Schedule> list_schedules() { return catalog; }
 const Schedule* find_schedule(const std::string& name) {
     const auto* const found = std::ranges::find(catalog, name, &Schedule::name);
     return found == std::end(catalog) ? nullptr : found;
+}
+
+bool takes_extra_forwards(const std::string& name) {
+    const Schedule* const schedule = find_schedule(name);
+    return schedule != nullptr && schedule->takes_extra_forwards;
 }
 
 const Schedule& require_schedule(const std::string& name) {

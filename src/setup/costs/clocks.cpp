@@ -3,18 +3,18 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <set>
 #include <utility>
 
 #include "trireme/base/error.hpp"
 #include "trireme/base/regular_file.hpp"
 #include "trireme/device/clock.hpp"
-#include "trireme/policy/clocks.hpp"
+#include "trireme/schedule/catalog.hpp"
 #include "trireme/schedule/clocks.hpp"
-#include "trireme/schedule/predict.hpp"
 #include "trireme/schedule/schedule_text.hpp"
 #include "trireme/setup/elastic_memory.hpp"
+#include "trireme/setup/energy_clocks.hpp"
 #include "trireme/setup/machine.hpp"
+#include "trireme/setup/memory_limit.hpp"
 #include "trireme/setup/setup.hpp"
 #include "trireme/setup/stage_work.hpp"
 #include "trireme/setup/step_costs.hpp"
@@ -51,20 +51,31 @@ struct ClockSource {
     std::string setter = {}, remedy = {};
 };
 
-ClockSource find_clock_source(const plan::Plan& plan, config::Energy energy) {
+// Throws ConfigError if an option of EnvPipe is set, but the plan has another schedule than EnvPipe's.
+void check_schedule_of_envpipe(const plan::Plan& plan, const config::PolicyConfig& policy) {
+    if (plan.schedule == "1f1b" || schedule::takes_extra_forwards(plan.schedule)) return;
+    const auto refuse = [&](const char* option) {
+        throw ConfigError(
+            cat(option, " needs --schedule 1f1b or envpipe, but the schedule is ", plan.schedule));
+    };
+    if (policy.energy == config::Energy::envelope) refuse("--energy envelope");
+    if (policy.reconfigure == config::Reconfigure::greedy) refuse("--reconfigure greedy");
+    if (policy.reconfigure == config::Reconfigure::balanced) refuse("--reconfigure balanced");
+}
+
+ClockSource find_clock_source(const plan::Plan& plan, const config::PolicyConfig& policy) {
     const bool has_clocks = sets_clocks(plan.training.phases());
-    if (energy == config::Energy::baseline) {
+    check_schedule_of_envpipe(plan, policy);
+    if (policy.energy == config::Energy::baseline) {
         if (!has_clocks) return {};
         return {ClockSource::schedule, plan.schedule, "remove its CLOCK cells"};
     }
-    const bool is_envelope = energy == config::Energy::envelope;
+    const bool is_envelope = policy.energy == config::Energy::envelope;
     ClockSource source{ClockSource::energy, is_envelope ? "--energy envelope" : "--energy uniform",
                        "remove --energy"};
     if (has_clocks)
         throw ConfigError(
             cat(plan.schedule, " sets clocks itself; remove ", source.setter, " or its CLOCK cells"));
-    if (is_envelope && plan.schedule != "1f1b")
-        throw ConfigError(cat("--energy envelope needs --schedule 1f1b, but the schedule is ", plan.schedule));
     return source;
 }
 
@@ -156,88 +167,6 @@ void check_clocks_of_gpus(const Job& job, const ClockSource& source, const plan:
     });
 }
 
-// Teams that have the same clocks: for each team, the first team with the same stages, clocks and turns. With
-// --energy uniform, each team has its own.
-std::vector<std::size_t> find_groups(const plan::Plan& plan, const schedule::StepCosts& costs,
-                                     config::Energy energy) {
-    const schedule::PipelineShape& shape = plan.training.shape;
-    const auto have_equal_work = [&](std::size_t a, std::size_t b) {
-        const std::vector<int>& stages = plan.teams[a].stages;
-        const auto has_equal_turns = [&](int stage) {
-            return shape.count_turns(static_cast<int>(a), stage) ==
-                   shape.count_turns(static_cast<int>(b), stage);
-        };
-        return stages == plan.teams[b].stages && costs.clocks()[a] == costs.clocks()[b] &&
-               std::ranges::all_of(stages, has_equal_turns);
-    };
-    std::vector<std::size_t> groups;
-    for (std::size_t team = 0; team < plan.teams.size(); ++team) {
-        std::size_t group = 0;
-        while (group < team && (energy != config::Energy::envelope || !have_equal_work(group, team))) ++group;
-        groups.push_back(group);
-    }
-    return groups;
-}
-
-// Returns the plan with the clocks of --energy. Clocks wait for nothing, so that the proof of the programs
-// holds for all clocks.
-plan::Plan set_energy_clocks(plan::Plan plan, const schedule::StepCosts& costs, config::Energy energy) {
-    const schedule::PipelineShape& shape = plan.training.shape;
-    const std::size_t teams = plan.teams.size();
-    std::vector<std::vector<int>> candidates;  // per team: clocks in MHz
-    std::vector<std::set<schedule::Instruction>> at_highest_clock(teams);
-    std::size_t max_candidates = 0;
-    for (std::size_t team = 0; team < teams; ++team) {
-        candidates.push_back(policy::list_candidate_clocks(costs.clocks()[team].mhz));
-        const bool is_last = shape.is_holder(static_cast<int>(team), shape.stages() - 1);
-        if (energy == config::Energy::envelope && is_last) candidates.back().resize(1);
-        max_candidates = std::max(max_candidates, candidates.back().size());
-        if (energy != config::Energy::envelope) continue;
-        for (const schedule::Instruction& pass : policy::list_envelope(plan.training.programs[team], is_last))
-            at_highest_clock[team].insert(pass);
-    }
-    const auto find_mhz = [&](std::size_t team, std::size_t candidate) {
-        return candidates[team][std::min(candidate, candidates[team].size() - 1)];
-    };
-    const std::vector<std::size_t> groups = find_groups(plan, costs, energy);
-    std::vector<std::vector<double>> joules(max_candidates, std::vector<double>(teams));  // [candidate][group]
-    for (std::size_t candidate = 0; candidate < max_candidates; ++candidate) {
-        const schedule::Phases phases = set_clocks(plan.training.phases(), [&](int team, const auto&) {
-            return find_mhz(static_cast<std::size_t>(team), candidate);
-        });
-        const std::vector<double> of_teams = predict_step(phases, shape, costs).joules;
-        for (std::size_t team = 0; team < teams; ++team) joules[candidate][groups[team]] += of_teams[team];
-    }
-    const std::vector<std::size_t> best = policy::find_best_clocks(joules);
-    schedule::Phases phases =
-        set_clocks(plan.training.phases(), [&](int team_index, const schedule::Instruction& pass) {
-            const auto team = static_cast<std::size_t>(team_index);
-            return at_highest_clock[team].contains(pass) ? candidates[team].front()
-                                                         : find_mhz(team, best[groups[team]]);
-        });
-    plan.training.prologue = std::move(phases.prologue);
-    plan.training.programs = std::move(phases.body);
-    return plan;
-}
-
-// Returns the plan with fewer CLOCKs: see policy::join_short_runs().
-plan::Plan join_short_clocks(plan::Plan plan, const schedule::StepCosts& costs, double min_seconds) {
-    const schedule::PipelineShape& shape = plan.training.shape;
-    for (std::vector<schedule::Program>* const phase : {&plan.training.prologue, &plan.training.programs}) {
-        for (std::size_t team = 0; team < phase->size(); ++team) {
-            const schedule::TeamClocks& clocks = costs.clocks()[team];
-            const auto find_seconds = [&](const schedule::Instruction& pass, int mhz) {
-                const int microbatch = pass.microbatch % shape.microbatches;
-                if (costs.is_empty(microbatch)) return 0.0;
-                return costs.find(pass.stage, microbatch, clocks.find_index(mhz)).find_time(pass.op);
-            };
-            schedule::Program& program = (*phase)[team];
-            program = policy::join_short_runs(program, min_seconds, find_seconds);
-        }
-    }
-    return plan;
-}
-
 }  // namespace
 
 std::vector<schedule::TeamClocks> list_team_clocks(const std::vector<layout::Team>& teams,
@@ -282,25 +211,29 @@ schedule::StepCosts make_clocked_costs(const std::vector<schedule::StageCost>& s
     return costs;
 }
 
-void check_clocks(const plan::Plan& plan, config::Energy energy, const RankClocks& find_clocks) {
-    check_clocks_of(plan, find_clock_source(plan, energy), find_clocks);
+void check_clocks(const plan::Plan& plan, const config::PolicyConfig& policy, const RankClocks& find_clocks) {
+    check_clocks_of(plan, find_clock_source(plan, policy), find_clocks);
 }
 
-plan::Plan set_planned_clocks(plan::Plan plan, const schedule::StepCosts& costs, config::Energy energy,
-                              double min_seconds) {
-    if (energy != config::Energy::baseline) plan = set_energy_clocks(std::move(plan), costs, energy);
-    if (min_seconds > 0 && sets_clocks(plan.training.phases()))
-        plan = join_short_clocks(std::move(plan), costs, min_seconds);
-    return plan;
-}
-
-void choose_clocks(const Job& job, int ranks, PlanState& current, const plan::PassClocks& decided,
-                   std::size_t step) {
+void choose_clocks(const Job& job, int ranks, PlanState& current, const plan::Decision& decision) {
     const config::RunConfig& config = job.config;
-    if (!decided.empty()) set_pass_clocks(decided, current.plan);
-    const ClockSource source = decided.empty()
-                                   ? find_clock_source(current.plan, config.policy.energy)
-                                   : ClockSource{ClockSource::decision, "the decision", "remove \"clocks\""};
+    const PlannedRun run{.config = config,
+                         .model = job.model,
+                         .request = make_plan_request(config),
+                         .ranks = ranks,
+                         .dtype = job.dtype,
+                         .largest_microbatches = current.largest_microbatches,
+                         .step_levels = current.step_levels,
+                         .device_memory = find_device_memory(config, job.devices, ranks)};
+    if (!decision.extra_forwards.empty()) {
+        set_extra_forwards(decision.extra_forwards, current.plan);
+        current.plan = fit_to_memory_limit(std::move(current.plan), run);
+    }
+    const bool has_decided_clocks = !decision.clocks.empty();
+    if (has_decided_clocks) set_pass_clocks(decision.clocks, current.plan);
+    const ClockSource source = has_decided_clocks
+                                   ? ClockSource{ClockSource::decision, "the decision", "remove \"clocks\""}
+                                   : find_clock_source(current.plan, config.policy);
     if (source.kind == ClockSource::none) return;
     if (is_elastic(config))
         throw ConfigError(cat(source.setter,
@@ -313,13 +246,14 @@ void choose_clocks(const Job& job, int ranks, PlanState& current, const plan::Pa
     if (!chooses_clocks && config.policy.clock_every == 0) return;
     StepPlanner planner(job, current);
     std::vector<plan::MicrobatchShape> shapes;
-    for (const stage::BatchShape& shape : planner.list_shapes(step)) shapes.push_back(count_shape(shape));
+    for (const stage::BatchShape& shape : planner.list_shapes(decision.step))
+        shapes.push_back(count_shape(shape));
     const PricedPlan priced = make_priced_plan(job, current);
     const schedule::StepCosts costs =
-        StepCostPredictor(priced, machine).predict_at_all_clocks(shapes, planner.plan_step(step).fit.levels);
-    current.plan = set_planned_clocks(std::move(current.plan), costs,
-                                      chooses_clocks ? config.policy.energy : config::Energy::baseline,
-                                      config.policy.clock_every);
+        StepCostPredictor(priced, machine)
+            .predict_at_all_clocks(shapes, planner.plan_step(decision.step).fit.levels);
+    current.plan = chooses_clocks ? choose_energy(current.plan, costs, run)
+                                  : join_short_clocks(current.plan, costs, config.policy.clock_every);
 }
 
 }  // namespace trireme::setup

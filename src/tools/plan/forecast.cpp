@@ -139,21 +139,26 @@ MemoryFit compare_with_devices(const setup::SimulatedDevices& devices,
 
 // Returns nothing if the clocks of some rank are not known. A rank without a team is idle at its highest clock.
 std::optional<EnergyForecast> forecast_energy(const plan::Plan& plan, const schedule::StepCosts& costs,
-                                              const schedule::StepTime& step, int ranks,
+                                              const Forecast& forecast, int ranks,
                                               const setup::RankClocks& find_clocks) {
     if (costs.clocks().empty()) return std::nullopt;
     const plan::ProvedPrograms& training = plan.training;
     const std::vector<double> min_joules =
-        find_min_joules(training.phases(), training.shape, costs, step.seconds);
+        find_min_joules(training.phases(), training.shape, costs, forecast.step.seconds);
     double idle_watts = 0;
     for (int rank = 0; rank < ranks; ++rank) {
         if (plan.find_team(rank) >= 0) continue;
         if (find_clocks(rank).empty()) return std::nullopt;
         idle_watts += find_clocks(rank).front().idle_watts;
     }
-    const double idle_joules = idle_watts * step.seconds;
-    return EnergyForecast{.joules = std::accumulate(step.joules.begin(), step.joules.end(), idle_joules),
-                          .min_joules = std::accumulate(min_joules.begin(), min_joules.end(), idle_joules)};
+    const auto add_idle_ranks = [&](const std::vector<double>& joules, const schedule::StepTime& step) {
+        return std::accumulate(joules.begin(), joules.end(), idle_watts * step.seconds);
+    };
+    EnergyForecast energy{.joules = add_idle_ranks(forecast.step.joules, forecast.step),
+                          .min_joules = add_idle_ranks(min_joules, forecast.step)};
+    if (const auto& baseline = forecast.baseline_step)
+        energy.baseline_joules = add_idle_ranks(baseline->joules, *baseline);
+    return energy;
 }
 
 // Predicts one step. If steps overlap, predicts enough steps to show how the pipeline fills, runs full and
@@ -183,6 +188,7 @@ Forecast make_forecast(const PlanConfig& config) {
         has_seconds && config.compare.empty() ? std::max<std::size_t>(1, run.run.steps) : 1;
     ForecastInputs inputs = run.data.corpus.empty() ? make_inputs_without_corpus(run, ranks)
                                                     : make_inputs_with_corpus(run, ranks, steps);
+    inputs.device_memory = find_device_memory(run, devices, ranks);
     Forecast forecast;
     const setup::RankClocks find_clocks = [&](int rank) {
         return devices ? std::span<const plan::DeviceClock>(devices->find_device(rank).clocks)
@@ -190,7 +196,7 @@ Forecast make_forecast(const PlanConfig& config) {
     };
     const schedule::StepCosts costs = add_costs(run, ranks, find_clocks, inputs, forecast);
     forecast.step = predict_step(inputs.plan.training.phases(), inputs.plan.training.shape, costs);
-    forecast.energy = forecast_energy(inputs.plan, costs, forecast.step, ranks, find_clocks);
+    forecast.energy = forecast_energy(inputs.plan, costs, forecast, ranks, find_clocks);
     forecast.timeline = predict_timeline(inputs.plan.training, costs);
     forecast.parameters = count_stage_parameters(inputs.model, inputs.plan.layout);
     forecast.total_parameters = count_parameters(inputs.model);

@@ -8,6 +8,7 @@
 #include "trireme/model/model.hpp"
 #include "trireme/schedule/clocks.hpp"
 #include "trireme/setup/elastic_memory.hpp"
+#include "trireme/setup/energy_clocks.hpp"
 #include "trireme/setup/machine.hpp"
 #include "trireme/setup/measured_layout.hpp"
 #include "trireme/setup/memory_prediction.hpp"
@@ -100,11 +101,25 @@ std::vector<StepForecast> forecast_steps(const ForecastInputs& inputs,
     return steps;
 }
 
-// Sets the clocks of the plan as --energy and --clock-every request.
-void choose_clocks(const config::PolicyConfig& policy, const schedule::StepCosts& costs,
-                   ForecastInputs& inputs) {
-    if (policy.energy == config::Energy::baseline && policy.clock_every == 0) return;
-    inputs.plan = setup::set_planned_clocks(std::move(inputs.plan), costs, policy.energy, policy.clock_every);
+// Sets the order of passes and the clocks of the plan as --energy, --reconfigure and --clock-every request.
+void choose_energy(const config::RunConfig& run, int ranks, const schedule::StepCosts& costs,
+                   ForecastInputs& inputs, Forecast& forecast) {
+    const plan::ProvedPrograms& training = inputs.plan.training;
+    if (run.policy.energy != config::Energy::baseline)
+        forecast.baseline_step = predict_step(training.phases(), training.shape, costs);
+    inputs.plan = setup::choose_energy(inputs.plan, costs,
+                                       {.config = run,
+                                        .model = inputs.model,
+                                        .request = setup::make_plan_request(run),
+                                        .ranks = ranks,
+                                        .dtype = inputs.dtype,
+                                        .largest_microbatches = inputs.largest_microbatches,
+                                        .step_levels = inputs.step_levels,
+                                        .device_memory = inputs.device_memory});
+    setup::PredictedReconfiguration end =
+        setup::predict_reconfiguration(std::move(inputs.plan), costs, run.policy);
+    inputs.plan = std::move(end.plan);
+    forecast.reconfigure_steps = end.steps;
 }
 
 }  // namespace
@@ -115,14 +130,14 @@ schedule::StepCosts add_costs(const config::RunConfig& run, int ranks, const set
         throw ConfigError(
             "--energy sets clocks, but --elastic length compares layouts at their highest clocks; "
             "remove --energy or --elastic");
-    setup::check_clocks(inputs.plan, run.policy.energy, find_clocks);
+    setup::check_clocks(inputs.plan, run.policy, find_clocks);
     forecast.counted_costs = count_costs(inputs.model, inputs.plan.layout, inputs.largest_microbatches.front());
     const bool has_cluster = !run.costs.cluster.empty();
     const bool has_machine = has_cluster || !run.costs.profiles.empty();
     if (!has_machine || !run.costs.stages.empty()) {
         forecast.costs = setup::expand_cost_option(run.costs, inputs.plan.layout.stages.size());
         schedule::StepCosts costs = setup::make_clocked_costs(forecast.costs, inputs.plan, find_clocks);
-        choose_clocks(run.policy, costs, inputs);
+        choose_energy(run, ranks, costs, inputs, forecast);
         return costs;
     }
     const auto make_machine = [&] {
@@ -145,7 +160,7 @@ schedule::StepCosts add_costs(const config::RunConfig& run, int ranks, const set
         return inputs.fits.empty() ? std::vector<plan::MicrobatchLevels>{} : inputs.fits[step].levels;
     };
     schedule::StepCosts first_costs = predictor.predict_at_all_clocks(inputs.steps.front(), find_levels(0));
-    choose_clocks(run.policy, first_costs, inputs);
+    choose_energy(run, ranks, first_costs, inputs, forecast);
     const bool has_clocks = sets_clocks(inputs.plan.training.phases());
     std::vector<schedule::StepCosts> costs;
     for (std::size_t k = 0; k < inputs.steps.size(); ++k)

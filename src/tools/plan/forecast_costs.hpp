@@ -27,6 +27,7 @@ struct ForecastInputs {
     std::vector<setup::StepLimit> step_limits = {};  // see setup::PlanState
     std::vector<setup::StepLevel> step_levels = {};  // see setup::PlanState
     device::MemorySpace memory_space = device::MemorySpace::host;
+    std::vector<std::size_t> device_memory = {};  // per rank: bytes; empty without --cluster
     // The steps and changes of plan, if the layout follows the lengths of samples. `steps` and `fits` then have
     // the first step only.
     std::vector<StepForecast> followed_steps = {};
@@ -36,8 +37,9 @@ struct ForecastInputs {
 };
 
 // Sets the members `costs`, `unit`, `cost_source`, `counted_costs` and `steps` of the forecast, the last one
-// from `inputs.followed_steps` if the layout follows the lengths of samples. Sets the clocks of the plan in
-// `inputs` as --energy requests. Returns the costs of the first step, at each clock if clocks are known. Throws
+// from `inputs.followed_steps` if the layout follows the lengths of samples, and also `baseline_step` and
+// `reconfigure_steps`. Sets the order and the clocks of the plan in `inputs` as --energy and --reconfigure
+// request. Returns the costs of the first step, at each clock if clocks are known. Throws
 // the errors of check_clocks().
 schedule::StepCosts add_costs(const config::RunConfig& run, int ranks, const setup::RankClocks& find_clocks,
                               ForecastInputs& inputs, Forecast& forecast);

@@ -142,8 +142,19 @@ std::string format_bubble(const Forecast& forecast) {
 
 std::string format_energy(const Forecast& forecast) {
     if (!forecast.energy) return "";
-    return fmt::format("energy      {:.4g} J a step; no clocks need less than {:.4g} J in the same time\n",
-                       forecast.energy->joules, forecast.energy->min_joules);
+    const EnergyForecast& energy = *forecast.energy;
+    std::string text =
+        fmt::format("energy      {:.4g} J a step; no clocks need less than {:.4g} J in the same time\n",
+                    energy.joules, energy.min_joules);
+    if (energy.baseline_joules)
+        text += fmt::format(
+            "saving      {:.1f} % of {:.4g} J at the highest clocks; a step takes {:.3f} times as long\n",
+            100 * (1 - energy.joules / *energy.baseline_joules), *energy.baseline_joules,
+            forecast.step.seconds / forecast.baseline_step->seconds);
+    if (forecast.reconfigure_steps > 0)
+        text += fmt::format("reconfigure the clocks are those after {}\n",
+                            format_count(forecast.reconfigure_steps, "step"));
+    return text;
 }
 
 // Returns the clocks that a program sets, for example "900, 1530 MHz", lowest first.
@@ -269,7 +280,11 @@ Json make_prediction_json(const Forecast& forecast) {
     if (forecast.energy) {
         prediction["energy_j"] = forecast.energy->joules;
         prediction["energy_limit_j"] = forecast.energy->min_joules;
+        if (forecast.energy->baseline_joules)
+            prediction["baseline"] = {{"seconds", forecast.baseline_step->seconds},
+                                      {"energy_j", *forecast.energy->baseline_joules}};
     }
+    if (forecast.reconfigure_steps > 0) prediction["reconfigure_steps"] = forecast.reconfigure_steps;
     return prediction;
 }
 

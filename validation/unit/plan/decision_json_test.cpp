@@ -25,6 +25,7 @@ Decision full_decision() {
             .schedule = "gpipe",
             .skipped = {0, 0.75, 0},
             .migrations = {{.from = 1, .to = 0, .fractions = {0.125, 0.125, 0, 0.125}}},
+            .extra_forwards = {1, 0},
             .clocks = {{{{1, 1530}, {14, 900}}}, {{{2, 900}}, {{1, 990}, {1, 900}}}},
             .policy = "by hand",
             .reason = "rank 1 is slow",
@@ -51,6 +52,7 @@ TEST(DecisionJson, IsOneLineWithKeysInReadingOrder) {
               R"("layout":{"layers":4,"stages":[{"layers":[0,2],"replicas":[{"ranks":[0]},{"ranks":[1]}]},)"
               R"({"layers":[2,4],"replicas":[{"ranks":[2]}]}],"idle":[]},"microbatches":4,"schedule":"gpipe",)"
               R"("left_out":[0.0,0.75,0.0],"migrations":[{"from":1,"to":0,"parts":[0.125,0.125,0.0,0.125]}],)"
+              R"("extra_forwards":[1,0],)"
               R"("clocks":["1530 14*900",["2*900","990 900"]],"reason":"rank 1 is slow",)"
               R"("causes":[{"proposer":"length","reason":"long samples","terms":{"longest":512}},)"
               R"({"proposer":"uneven","reason":"rank 1 is slow"}],"terms":{"gain":0.25,"moved_bytes":4096},)"
@@ -78,7 +80,7 @@ TEST(DecisionJson, NamesTheLineAndKeyOfAnError) {
     EXPECT_EQ(
         refusal_of_decisions(R"({"step": 2})"),
         "my.jsonl, line 1 has no \"layout\"; the known keys are step, layout, policy, from, to, microbatches, "
-        "schedule, left_out, migrations, clocks, reason, causes, terms, seconds");
+        "schedule, left_out, migrations, extra_forwards, clocks, reason, causes, terms, seconds");
     EXPECT_EQ(refusal_of_decisions(line(1, R"(, "left_out": [0, 1])")),
               "my.jsonl, line 1: left_out[1] is 1; it must be a fraction: at least 0 and less than 1");
     EXPECT_EQ(refusal_of_decisions(line(1, R"(, "migrations": [{"from": 1, "to": 0}])")),
@@ -92,6 +94,8 @@ TEST(DecisionJson, NamesTheLineAndKeyOfAnError) {
         "in MHz, with the numbers of passes");
     EXPECT_EQ(refusal_of_decisions(line(1, R"(, "clocks": ["900", []])")),
               "my.jsonl, line 1: clocks[1] is []; it must be a text, or a list with one text per replica");
+    EXPECT_EQ(refusal_of_decisions(line(1, R"(, "extra_forwards": [])")),
+              "my.jsonl, line 1: extra_forwards is []; it must be a list with one number per stage");
     EXPECT_EQ(refusal_of_decisions(line(1, R"(, "microbatches": 0)")),
               "my.jsonl, line 1: microbatches is 0; it must be at least 1");
     EXPECT_EQ(refusal_of_decisions(line(1, R"(, "terms": {"gain": "much"})")),

@@ -120,5 +120,25 @@ TEST(ShortRuns, AreGoneAndNoPassIsSlower) {
     }
 }
 
+// Backwards take 2 s. At 900 of 1530 MHz, a forward takes 0.9 * 1530 / 900 + 0.1 s.
+TEST(ExtraForwards, FillTheTimeUntilTheFirstBackwardComesBack) {
+    const std::vector<WarmUpFacts> stages(4, {.backward_seconds = 2, .forward_seconds = 1.63, .max_extra = 4});
+
+    EXPECT_EQ(compute_extra_forwards(stages), (std::vector<int>{3, 2, 1, 0}));
+}
+
+TEST(ExtraForwards, NeverRise) {
+    const WarmUpFacts facts{.backward_seconds = 2, .forward_seconds = 1, .max_extra = 9};
+    WarmUpFacts full = facts;
+    full.max_extra = 1;
+    WarmUpFacts overfull = facts;
+    overfull.max_extra = -2;
+
+    EXPECT_EQ(compute_extra_forwards({facts, facts, facts}), (std::vector<int>{4, 2, 0}));
+    EXPECT_EQ(compute_extra_forwards({full, facts, facts}), (std::vector<int>{1, 1, 0}));
+    EXPECT_EQ(compute_extra_forwards({overfull, facts, facts}), (std::vector<int>{0, 0, 0}));
+    EXPECT_EQ(compute_extra_forwards({facts}), (std::vector<int>{0}));
+}
+
 }  // namespace
 }  // namespace trireme::policy

@@ -46,10 +46,7 @@ struct Row {
         if (kind == require_schedule("zb-v")) return is_v_shaped();
         return chunks == 1 || is_looped();
     }
-    bool takes_unequal_replicas() const {
-        return kind == require_schedule("inter-layer") || kind == require_schedule("gpipe") ||
-               kind == require_schedule("1f1b");
-    }
+    bool takes_unequal_replicas() const { return kind.shape == ScheduleShape::one_stage_per_team; }
     std::string text() const {
         return cat(kind.name, " pipe ", pipe, " micro-batches ", microbatches, " chunks ", chunks);
     }
@@ -262,7 +259,7 @@ int peak_of(const Row& row, int team) {
     const std::string name = row.kind.name;
     if (name == "inter-layer") return 1;
     if (name == "gpipe" || name == "looped-bfs") return all;
-    if (name == "1f1b") return std::min(teams_after + 1, all);
+    if (name == "1f1b" || name == "envpipe") return std::min(teams_after + 1, all);
     if (name == "zb-h1") return std::min(row.pipe, all);
     if (name == "zb-h2") return std::min(2 * row.pipe - 1, all);
     if (name == "zb-v") return std::min({2 * row.pipe, row.microbatches + 1 + team, all});

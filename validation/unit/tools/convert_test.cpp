@@ -220,8 +220,7 @@ TEST_F(InspectModel, DescribesCheckpointsAndHuggingFaceModels) {
     EXPECT_TRUE(says(checkpoint, "verified: every tensor has its recorded SHA-256"));
     EXPECT_TRUE(says(described("model"), " is a Hugging Face model\n"));
     fs::remove(path("model/config.json"));
-    EXPECT_TRUE(
-        says(described("model/model.safetensors"), "is a safetensors file; its model is unknown"));
+    EXPECT_TRUE(says(described("model/model.safetensors"), "is a safetensors file; its model is unknown"));
     EXPECT_TRUE(says(described("model/model.safetensors"), "format      pt\n"));
 }
 

@@ -6,23 +6,12 @@
 #include "error_message.hpp"
 #include "scratch_folder.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/tools/show_plan.hpp"
+#include "unit/tools/v100_plans.hpp"
 
 namespace trireme::tools {
 namespace {
 
 using validation::says;
-
-PlanConfig make_config(int pipe, std::size_t microbatches, config::Energy energy) {
-    PlanConfig config;
-    config.run.model.name = "gpt2-medium";
-    config.run.layout.pipe = pipe;
-    config.run.schedule.microbatches = microbatches;
-    config.run.costs.cluster = TRIREME_SOURCE_DIR "/perf/clusters/v100-x8.json";
-    config.run.costs.stages = {{.clocked = 0.9}};
-    config.run.policy.energy = energy;
-    return config;
-}
 
 std::string refusal(const PlanConfig& config) {
     return validation::catch_message<ConfigError>([&] { make_forecast(config); });
@@ -42,8 +31,8 @@ TEST(PlanEnergy, IsThatOfEnvPipesUniformClocks) {
     for (const auto& [pipe, microbatches, saved, slowdown, min_saving] :
          {Saving{4, 4, 0.157, 1.49, unknown}, Saving{4, 8, 0.209, 1.49, 0.309},
           Saving{4, 16, 0.241, 1.63, 0.207}, Saving{8, 32, 0.235, 1.63, 0.229}}) {
-        const Forecast baseline = make_forecast(make_config(pipe, microbatches, config::Energy::baseline));
-        const Forecast uniform = make_forecast(make_config(pipe, microbatches, config::Energy::uniform));
+        const Forecast baseline = make_forecast(make_v100_config(pipe, microbatches, config::Energy::baseline));
+        const Forecast uniform = make_forecast(make_v100_config(pipe, microbatches, config::Energy::uniform));
 
         ASSERT_TRUE(baseline.energy && uniform.energy);
         EXPECT_NEAR(1 - uniform.energy->joules / baseline.energy->joules, saved, 0.003)
@@ -57,26 +46,8 @@ TEST(PlanEnergy, IsThatOfEnvPipesUniformClocks) {
     }
 }
 
-// At 4 x 4, the search finds 990 MHz, otherwise 900 MHz.
-TEST(PlanEnergy, IsThatOfEnvPipesEnvelope) {
-    constexpr double unknown = -1;
-    for (const auto& [pipe, microbatches, saved, slowdown, min_saving] :
-         {Saving{4, 4, 0.103, unknown, unknown}, Saving{4, 8, 0.131, 1.43, unknown},
-          Saving{4, 16, 0.151, 1.51, unknown}, Saving{8, 32, 0.189, 1.57, unknown}}) {
-        const Forecast baseline = make_forecast(make_config(pipe, microbatches, config::Energy::baseline));
-        const Forecast envelope = make_forecast(make_config(pipe, microbatches, config::Energy::envelope));
-
-        EXPECT_NEAR(1 - envelope.energy->joules / baseline.energy->joules, saved, 0.003)
-            << pipe << 'x' << microbatches;
-        if (slowdown != unknown) {
-            EXPECT_NEAR(envelope.step.seconds / baseline.step.seconds, slowdown, 0.005)
-                << pipe << 'x' << microbatches;
-        }
-    }
-}
-
 TEST(PlanEnergy, KeepsTheEnvelopeAtTheHighestClock) {
-    PlanConfig config = make_config(3, 2, config::Energy::envelope);
+    PlanConfig config = make_v100_config(3, 2, config::Energy::envelope);
 
     const Forecast forecast = make_forecast(config);
 
@@ -87,11 +58,11 @@ TEST(PlanEnergy, KeepsTheEnvelopeAtTheHighestClock) {
     }
     for (const schedule::Span& span : forecast.timeline.spans[2]) EXPECT_EQ(span.mhz, 1530);
     config.run.schedule.schedule = "gpipe";
-    EXPECT_EQ(refusal(config), "--energy envelope needs --schedule 1f1b, but the schedule is gpipe");
+    EXPECT_EQ(refusal(config), "--energy envelope needs --schedule 1f1b or envpipe, but the schedule is gpipe");
 }
 
 TEST(PlanEnergy, ShowsTheClocks) {
-    const Forecast forecast = make_forecast(make_config(2, 2, config::Energy::uniform));
+    const Forecast forecast = make_forecast(make_v100_config(2, 2, config::Energy::uniform));
 
     EXPECT_NE(to_string(forecast).find("clocks      990 MHz on ranks 0,1\n"), std::string::npos)
         << to_string(forecast);
@@ -103,7 +74,7 @@ TEST(PlanEnergy, FollowsTheClocksOfAScheduleFile) {
     const validation::ScratchFolder folder;
     const std::string path =
         folder.write("clocks.csv", "CLOCK1530,0F0,CLOCK900,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n");
-    PlanConfig config = make_config(2, 2, config::Energy::baseline);
+    PlanConfig config = make_v100_config(2, 2, config::Energy::baseline);
     config.run.schedule.schedule = path;
     const double factor = 0.9 * 1530 / 900 + 0.1;  // of a pass at 900 MHz
 
@@ -119,7 +90,7 @@ TEST(PlanEnergy, FollowsTheClocksOfAScheduleFile) {
 // At 1530 MHz, 0F0 takes a second and 0B1 two.
 TEST(PlanEnergy, ChangesClocksNotMoreOftenThanRequested) {
     const validation::ScratchFolder folder;
-    PlanConfig config = make_config(2, 2, config::Energy::baseline);
+    PlanConfig config = make_v100_config(2, 2, config::Energy::baseline);
     config.run.schedule.schedule =
         folder.write("clocks.csv", "CLOCK1530,0F0,CLOCK900,0F1,0B0,CLOCK1530,0B1\n1F0,1B0,1F1,1B1\n");
     const auto plan = [&](double seconds) {
@@ -136,7 +107,7 @@ TEST(PlanEnergy, ChangesClocksNotMoreOftenThanRequested) {
 
 TEST(PlanEnergy, NeedsListedClocks) {
     const validation::ScratchFolder folder;
-    PlanConfig config = make_config(1, 2, config::Energy::baseline);
+    PlanConfig config = make_v100_config(1, 2, config::Energy::baseline);
     config.run.schedule.schedule = folder.write("clocks.csv", "CLOCK1530,0F0,CLOCK905,0F1,0B0,0B1\n");
 
     EXPECT_TRUE(
