@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "adapt/length_chooser.hpp"
+#include "adapt/migration_trials.hpp"
+#include "adapt/reconfiguration.hpp"
 #include "adapt/straggler_outlook.hpp"
 #include "trireme/adapt/resumed_plan.hpp"
 #include "trireme/base/error.hpp"
@@ -20,19 +22,6 @@
 
 namespace trireme::adapt {
 namespace {
-
-// Returns the flops of one step in the matmuls of all blocks, summed over all ranks, as if no channel were
-// skipped. The number differs between steps, because samples have different lengths.
-double count_step_flops(const plan::Observation& observed) {
-    double flops = 0;
-    for (const plan::RankTimes& rank : observed.ranks) flops += rank.full_flops;
-    return flops;
-}
-
-double compute_seconds_per_flop(const plan::Observation& observed) {
-    const double flops = count_step_flops(observed);
-    return flops > 0 ? observed.step_seconds / flops : 0;
-}
 
 // Returns a number below 2^53, which is not 0, so that a record of a step can carry it.
 std::uint64_t number_plan(const plan::Plan& plan) {
@@ -59,7 +48,9 @@ PlanChooser::PlanChooser(const setup::Job& job, const setup::PlanState& current,
       origin_(std::move(origin)),
       nodes_(nodes),
       recorded_decisions_(std::move(recorded)),
-      observer_(static_cast<int>(nodes.size())) {
+      observer_(static_cast<int>(nodes.size())),
+      migration_trials_(std::make_unique<MigrationTrials>()),
+      reconfiguration_(std::make_unique<Reconfiguration>(job, current, origin_.quiet_steps)) {
     for (plan::Decision& decision : recorded_decisions_)
         if (decision.policy.empty()) decision.policy = "recorded";
     make_rules({});
@@ -77,6 +68,7 @@ PlanChooser::~PlanChooser() = default;
 
 std::vector<policy::SlownessChange> PlanChooser::observe(records::StepOutcome& outcome) {
     if (length_chooser_) length_chooser_->observe(outcome);
+    reconfiguration_->observe(outcome);
     return observer_.add(outcome);
 }
 
@@ -111,31 +103,6 @@ double PlanChooser::predict_from_links(const PlanTransition& transition) const {
 double PlanChooser::predict_seconds(const PlanTransition& transition) const {
     const auto seconds = estimate_.predict_seconds(transition.count_moved_bytes(job_));
     return seconds ? *seconds : predict_from_links(transition);
-}
-
-// If the migrations did not shorten the steps, returns a decision that ends them. Helper ranks or links may
-// have no time to spare. The durations of steps with and without migrations are compared once after each change
-// of the migrations, and only if no rank's slowness has changed since the first migration.
-std::optional<plan::Decision> PlanChooser::end_useless_migration(const plan::Observation& observed) {
-    constexpr std::size_t min_trial_steps = 5;
-    constexpr double min_gain = 0.01;
-    if (!trial_ || trial_->is_judged || !is_policy_step(observed.step)) return std::nullopt;
-    if (observed.step < trial_->last_change_step + min_trial_steps) return std::nullopt;
-    trial_->is_judged = true;
-    const bool is_slowness_unchanged = observed.steady_steps >= observed.step - trial_->begin_step;
-    // `before` is the predicted duration of the observed steps without the migrations; 0 if unknown.
-    const double before = trial_->seconds_per_flop * count_step_flops(observed);
-    if (!is_slowness_unchanged || before == 0 || observed.step_seconds < (1 - min_gain) * before)
-        return std::nullopt;
-    return plan::Decision{
-        .step = observed.step,
-        .layout = current_.plan.layout,
-        .skipped = trial_->skipped,
-        .policy = "migrate",
-        .reason = fmt::format(
-            "the migration is undone: the same work took {:.3g} s per step without it and {:.3g} s with it",
-            before, observed.step_seconds),
-        .terms = {{"step_s", observed.step_seconds}, {"predicted_step_s", before}}};
 }
 
 // Returns the decision to change the layout. If the best change does not pay off, notes the refusal.
@@ -179,11 +146,9 @@ std::optional<plan::Decision> PlanChooser::decide_layout(const plan::Observation
 // no rank's slowness has changed since then.
 std::optional<plan::Decision> PlanChooser::decide_new_sharing(const plan::Observation& observed) {
     auto decision = policy::decide_sharing(offload_rules_, observed, current_.plan);
-    if (!migration_end_step_) return decision;
-    const bool is_slowness_unchanged = observed.steady_steps >= observed.step - *migration_end_step_;
-    if (!is_slowness_unchanged) migration_end_step_.reset();
-    if (!is_slowness_unchanged || !decision || decision->migrations.empty()) return decision;
-    note_refusal(cat("a migration was undone after step ", *migration_end_step_,
+    const std::optional<std::size_t> end_step = migration_trials_->find_end_step(observed);
+    if (!end_step || !decision || decision->migrations.empty()) return decision;
+    note_refusal(cat("a migration was undone after step ", *end_step,
                      ", and no rank's slowness has changed since then"));
     return std::nullopt;
 }
@@ -238,20 +203,22 @@ std::optional<Choice> PlanChooser::choose(std::size_t step) {
         if (!choice && is_policy_step(step)) report_idle_policy(observed);
         return choice;
     }
-    auto decision = end_useless_migration(observed);
-    const bool ends_migration = decision.has_value();
+    std::optional<plan::Decision> decision;
+    if (is_policy_step(step)) decision = migration_trials_->end_useless_migration(observed, current_.plan);
     if (!decision) decision = decide(observed);
-    if (!decision) {
-        if (is_policy_step(step)) report_idle_policy(observed);
-        return std::nullopt;
+    if (!decision && is_policy_step(step)) report_idle_policy(observed);
+    if (!decision && reconfiguration_->is_running()) {
+        decision = reconfiguration_->decide(step);
+        origin_.quiet_steps = reconfiguration_->quiet_steps();
+        if (!reconfiguration_->is_running()) energy_report_ = reconfiguration_->describe_end(origin_);
     }
+    if (!decision) return std::nullopt;
     std::string why;
     auto transition = try_plan_transition(job_, current_, nodes_, *decision, why);
     if (!transition) {
         note_refusal(why);
         return std::nullopt;
     }
-    choice_ends_migration_ = ends_migration;
     return make_choice(std::move(*decision), std::move(*transition), observed);
 }
 
@@ -312,28 +279,15 @@ Choice PlanChooser::make_choice(plan::Decision decision, PlanTransition transiti
                                 const plan::Observation& observed) {
     decision.schedule = transition.to.plan.schedule;
     decision.microbatches = transition.to.plan.microbatches();
-    const bool sets_energy_clocks = job_.config.policy.energy != config::Energy::baseline;
-    if (sets_energy_clocks || !decision.clocks.empty()) decision.clocks = list_pass_clocks(transition.to.plan);
+    if (sets_energy_clocks() || !decision.clocks.empty())
+        decision.clocks = list_pass_clocks(transition.to.plan);
     decision.extra_forwards = transition.to.plan.training.shape.extra_forwards;
-    prepare_trial(observed.step, observed, transition);
+    if (sets_energy_clocks())
+        migration_trials_->prepare_none();  // the new plan may have other clocks
+    else
+        migration_trials_->prepare(observed.step, observed, current_.plan, transition.to.plan,
+                                   transition.moves_state);
     return {std::move(decision), std::move(transition), has_recorded_decision(observed.step)};
-}
-
-// If the transition begins or changes migrations, prepares the comparison of the coming steps with the steps
-// before the first migration.
-void PlanChooser::prepare_trial(std::size_t step, const plan::Observation& observed,
-                                const PlanTransition& transition) {
-    chosen_trial_.reset();
-    if (transition.moves_state || transition.to.plan.migrations.empty()) return;
-    if (job_.config.policy.energy != config::Energy::baseline) return;  // the new plan may have other clocks
-    chosen_trial_ = trial_;
-    if (current_.plan.migrations.empty())
-        chosen_trial_ = MigrationTrial{.begin_step = step,
-                                       .seconds_per_flop = compute_seconds_per_flop(observed),
-                                       .skipped = current_.plan.skipped};
-    if (!chosen_trial_) return;
-    chosen_trial_->last_change_step = step;
-    chosen_trial_->is_judged = false;
 }
 
 bool PlanChooser::is_policy_step(std::size_t step) const {
@@ -349,7 +303,8 @@ bool PlanChooser::may_change_plan(std::size_t step) const {
     const bool changes_with_lengths =
         length_chooser_ && (step == job_.completed_steps ||
                             (look_ahead_ && look_ahead_->step == step && look_ahead_->next_plan != 0));
-    return is_policy_step(step) || has_recorded_decision(step) || changes_with_lengths;
+    return is_policy_step(step) || has_recorded_decision(step) || changes_with_lengths ||
+           reconfiguration_->may_decide(step);
 }
 
 void PlanChooser::note_change(Choice& choice, const records::PlanChange& change) {
@@ -358,9 +313,12 @@ void PlanChooser::note_change(Choice& choice, const records::PlanChange& change)
     decision.to = change.to;
     decision.terms["moved_bytes"] = static_cast<double>(change.moved_bytes);
     decision.terms["kept_bytes"] = static_cast<double>(change.kept_bytes);
-    trial_ = std::exchange(chosen_trial_, std::nullopt);
-    if (std::exchange(choice_ends_migration_, false)) migration_end_step_ = decision.step;
-    observer_.begin_plan();
+    migration_trials_->begin(decision.step);
+    if (decision.policy != reconfigure_policy) {
+        observer_.begin_plan();
+        reconfiguration_->restart();
+        origin_.quiet_steps = 0;
+    }
     last_refusal_.clear();
     if (change.moved_bytes + change.kept_bytes > 0) {
         decision.predicted_seconds = length_chooser_ ? correction_.correct(choice.link_seconds)
@@ -370,9 +328,11 @@ void PlanChooser::note_change(Choice& choice, const records::PlanChange& change)
         estimate_.add(change.moved_bytes, change.seconds);
     }
     note_origin(decision, current_.plan, origin_);
+    if (change.moved_bytes + change.kept_bytes > 0) origin_.baseline.reset();  // it belongs to another layout
 }
 
 std::size_t PlanChooser::find_next_possible_change(std::size_t first) const {
+    if (reconfiguration_->is_running()) return std::min(first + 1, job_.steps);
     std::size_t next = job_.steps;
     for (const plan::Decision& decision : recorded_decisions_) {
         if (decision.step > first) next = std::min(next, decision.step);

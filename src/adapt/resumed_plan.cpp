@@ -25,6 +25,7 @@ struct SavedOrigin {
     std::string straggler;         // value of --straggler
     std::vector<double> slowness;  // per rank; see plan::Observation
     std::size_t steady_steps = 0;  // steps since a rank's slowness last changed
+    std::size_t quiet_steps = 0;   // see PlanOrigin
     plan::Decision decision;       // the decision that led to the plan
 };
 
@@ -35,6 +36,7 @@ std::optional<SavedOrigin> parse_saved_origin(const Json& facts, const std::stri
                           .straggler = facts.at("straggler"),
                           .slowness = facts.at("slowness"),
                           .steady_steps = facts.at("steady_steps"),
+                          .quiet_steps = facts.value("quiet_steps", std::size_t{0}),
                           .decision = plan::parse_decisions(facts.at("decision").dump(), place).at(0)};
         if (std::ranges::all_of(saved.slowness, [](double factor) { return factor >= 1; })) return saved;
     } catch (const Json::exception&) {  // a field is missing or has another type
@@ -74,6 +76,7 @@ std::string apply_saved_decision(SavedOrigin saved, setup::Setup& setup, const s
         cat("this run continues with plan ", decision.to, ", chosen after step ", decision.step, reason);
     setup.origin.slowness = std::move(saved.slowness);
     setup.origin.steady_steps = saved.steady_steps;
+    setup.origin.quiet_steps = saved.quiet_steps;
     setup.origin.decision = std::move(saved.decision);
     return {};
 }
@@ -171,6 +174,7 @@ std::string describe_origin(const setup::Job& job, const setup::PlanOrigin& orig
                 {"straggler", find_name(config::straggler_policies, job.config.policy.straggler)},
                 {"slowness", observed.slowness},
                 {"steady_steps", observed.steady_steps},
+                {"quiet_steps", origin.quiet_steps},
                 {"decision", Json::parse(to_json(*origin.decision))}}
         .dump();
 }
@@ -188,7 +192,7 @@ void note_origin(plan::Decision decision, const plan::Plan& plan, setup::PlanOri
 }
 
 RecordedChanges choose_first_plan(setup::Setup& setup, const std::vector<int>& nodes, int rank) {
-    choose_clocks(setup.job, static_cast<int>(nodes.size()), setup.current);
+    setup.origin.baseline = choose_clocks(setup.job, static_cast<int>(nodes.size()), setup.current);
     setup.origin.hash = compute_hash(setup.current.plan);
     RecordedChanges remaining_changes = apply_recorded_decisions(setup, nodes, rank);
     const setup::Job& job = setup.job;

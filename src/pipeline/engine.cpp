@@ -89,6 +89,8 @@ struct Engine::State {
     // Posted receives whose messages are not yet read, by (op, stage, micro-batch).
     std::map<std::tuple<schedule::Op, int, int>, PendingMessage> receives;
     std::map<Channel, std::deque<PendingMessage>> sends;  // started and not yet complete
+    double begin_seconds = 0;                             // time at which advance() began
+    plan::PassWaits waits;                                // of advance()
 };
 
 Engine::Engine(const EngineContext& context) : state_(std::make_unique<State>(context)) {}
@@ -98,6 +100,8 @@ void Engine::advance(const schedule::Program& program, StageWorker& worker) {
     State& state = *state_;
     state.worker = &worker;
     state.program = &program;
+    state.begin_seconds = device::now_seconds();
+    state.waits = {};
     for (state.position = 0; state.position < program.size(); ++state.position) {
         state.run(program[state.position]);
     }
@@ -118,6 +122,8 @@ void Engine::execute(const schedule::Program& program, StageWorker& worker) {
     advance(program, worker);
     finish(worker);
 }
+
+const plan::PassWaits& Engine::pass_waits() const { return state_->waits; }
 
 bool Engine::is_executing() const { return state_->program != nullptr; }
 
@@ -159,6 +165,7 @@ void Engine::progress() {
 
 void Engine::State::run(const schedule::Instruction& instruction) {
     const bool is_empty = has_microbatch(instruction.op) && worker->count_rows(instruction.microbatch) == 0;
+    if (is_empty && is_compute(instruction.op)) waits.seconds.push_back(0);
     if (is_empty) return;
     if (is_send(instruction.op)) return send(instruction);
     if (is_receive(instruction.op)) return receive(instruction);
@@ -169,6 +176,7 @@ void Engine::State::run(const schedule::Instruction& instruction) {
     if (instruction.op == schedule::Op::step && context.completes_sends_before_steps)
         for (auto& [channel, queue] : sends) complete_sends(queue, 0);
     wait_for_input(instruction);
+    if (is_compute(instruction.op)) waits.seconds.push_back(device::now_seconds() - begin_seconds - waits.end);
     if (makes_result(instruction.op)) wait_for_send_buffer(instruction);
     if (instruction.op == schedule::Op::backward || instruction.op == schedule::Op::backward_weight)
         wait_for_own_send(instruction);
@@ -176,6 +184,7 @@ void Engine::State::run(const schedule::Instruction& instruction) {
     worker->run(instruction);
     if (context.trace != nullptr && context.trace->is_on())
         worker->synchronize();  // otherwise the span would only cover the launch
+    if (is_compute(instruction.op)) waits.end = device::now_seconds() - begin_seconds;
 }
 
 void Engine::State::set_clock(int mhz) {

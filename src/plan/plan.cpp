@@ -141,12 +141,18 @@ ProvedPrograms prove_with_fewest_slots(const schedule::Phases& compute, const sc
     return *std::move(with_max_slots);
 }
 
-// Returns the largest difference between the number of a stage and that of the next one.
-int find_max_fall(const std::vector<int>& extra_forwards) {
-    int max_fall = 0;
-    for (std::size_t stage = 1; stage < extra_forwards.size(); ++stage)
-        max_fall = std::max(max_fall, extra_forwards[stage - 1] - extra_forwards[stage]);
-    return max_fall;
+// Returns a number of slots with which no pass of `compute` waits for a slot, however long the passes take. The
+// programs must be those of 1F1B, perhaps with extra forwards. A channel with k slots holds 2 k messages at its
+// two ends. The number of its messages that are not read yet is at most the number of forwards that a stage
+// executes before its first backward.
+int count_slots_for_any_durations(const std::vector<schedule::Program>& compute) {
+    std::ptrdiff_t max_warm_up = 0;
+    for (const schedule::Program& program : compute) {
+        const auto first_backward =
+            std::ranges::find(program, schedule::Op::backward, &schedule::Instruction::op);
+        max_warm_up = std::max(max_warm_up, first_backward - program.begin());
+    }
+    return static_cast<int>((max_warm_up + 1) / 2);
 }
 
 // Returns phases with an empty prologue. `programs` has one program of a step per team.
@@ -338,27 +344,22 @@ Plan make_plan(const PlanWish& wish) {
 }
 
 void set_extra_forwards(const std::vector<int>& extra_forwards, Plan& plan) {
-    if (!schedule::takes_extra_forwards(plan.schedule))
+    const std::size_t stages = plan.layout.stages.size();
+    if (!extra_forwards.empty() && !schedule::takes_extra_forwards(plan.schedule))
         throw ConfigError(
             cat("\"extra_forwards\" needs schedule envpipe, but the schedule is ", plan.schedule));
-    const std::size_t stages = plan.layout.stages.size();
-    if (extra_forwards.size() != stages)
+    if (!extra_forwards.empty() && extra_forwards.size() != stages)
         throw ConfigError(cat("\"extra_forwards\" has ", format_count(extra_forwards.size(), "number"),
                               ", but the layout has ", format_count(stages, "stage"),
                               "; give one number per stage"));
     schedule::PipelineShape shape = plan.training.shape;
     shape.extra_forwards = extra_forwards;
     const schedule::Phases compute = generate_phases(schedule::require_schedule(plan.schedule), shape);
-    const int max_slots = compute_max_useful_slots(compute, shape);
+    const int slots = std::max(shape.slots, count_slots_for_any_durations(compute.body));
     std::string fault;
-    for (int slots = std::min(max_slots, shape.slots + find_max_fall(extra_forwards));;
-         slots = std::min(max_slots, find_next_slots(slots))) {
-        if (auto proved = try_slots(compute, shape, slots, fault)) {
-            plan.training = *std::move(proved);
-            return;
-        }
-        if (slots == max_slots) throw ConfigError(cat("schedule ", plan.schedule, " cannot be run: ", fault));
-    }
+    std::optional<ProvedPrograms> proved = try_slots(compute, shape, slots, fault);
+    if (!proved) throw BugError(cat("schedule ", plan.schedule, " cannot be run: ", fault));
+    plan.training = *std::move(proved);
 }
 
 bool has_split_backward(const Plan& plan, int stage) {

@@ -38,7 +38,7 @@ private:
 
 // Returns the waits of each group, as the mean over its teams. The entry of a group is that of its number.
 std::vector<std::vector<double>> average_waits(const std::vector<ClockedTeam>& teams,
-                                               const std::vector<TeamWaits>& waits) {
+                                               const std::vector<plan::PassWaits>& waits) {
     std::vector<std::vector<double>> means(teams.size());
     std::vector<double> sizes(teams.size());
     for (std::size_t team = 0; team < teams.size(); ++team) {
@@ -53,7 +53,7 @@ std::vector<std::vector<double>> average_waits(const std::vector<ClockedTeam>& t
 }
 
 // Returns the team of stage 0 whose last pass ends last.
-std::size_t find_last_team(const schedule::PipelineShape& shape, const std::vector<TeamWaits>& waits) {
+std::size_t find_last_team(const schedule::PipelineShape& shape, const std::vector<plan::PassWaits>& waits) {
     const std::vector<int>& first_stage = shape.holders.front();
     const auto last = std::ranges::max_element(
         first_stage, {}, [&](int team) { return waits[static_cast<std::size_t>(team)].end; });
@@ -91,11 +91,11 @@ int round_up(int mhz, const std::vector<int>& clocks) {
 
 }  // namespace
 
-std::vector<TeamWaits> list_waits(const schedule::Prediction& prediction,
-                                  const std::vector<ClockedTeam>& teams) {
-    std::vector<TeamWaits> all;
+std::vector<plan::PassWaits> list_waits(const schedule::Prediction& prediction,
+                                        const std::vector<ClockedTeam>& teams) {
+    std::vector<plan::PassWaits> all;
     for (std::size_t team = 0; team < teams.size(); ++team) {
-        TeamWaits& waits = all.emplace_back();
+        plan::PassWaits& waits = all.emplace_back();
         auto span = prediction.spans[team].begin();
         for (const schedule::Instruction& pass : teams[team].passes) {
             waits.seconds.push_back(0);
@@ -110,7 +110,7 @@ std::vector<TeamWaits> list_waits(const schedule::Prediction& prediction,
 
 std::vector<PassOfTeam> find_critical_path(const schedule::PipelineShape& shape,
                                            const std::vector<ClockedTeam>& teams,
-                                           const std::vector<TeamWaits>& waits, double threshold) {
+                                           const std::vector<plan::PassWaits>& waits, double threshold) {
     const PassTable passes(shape, teams);
     const std::vector<std::vector<double>> mean_waits = average_waits(teams, waits);
     const std::size_t last_team = find_last_team(shape, waits);

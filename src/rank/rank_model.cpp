@@ -197,7 +197,7 @@ StepResult RankModel::execute_step(int step) {
     const schedule::PipelineShape& shape = programs_->shape;
     const schedule::Program& body = programs_->programs[static_cast<std::size_t>(team)];
     engine().advance(shift_microbatches(body, step * shape.microbatches), *stages_);
-    StepResult result;
+    StepResult result{.pass_waits = engine().pass_waits()};
     for (int m = 0; m < shape.microbatches; ++m) {
         if (is_team_leader() && shape.find_executor(0, m) == team) {
             result.padded_tokens += stages_->count_rows(step * shape.microbatches + m);

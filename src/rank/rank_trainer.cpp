@@ -60,7 +60,7 @@ RankTrainer::RankTrainer(const setup::Job& job, const setup::PlanState& current,
       model_(job, current, rank.rank, std::move(groups), trace_),
       updates_(std::make_unique<ParameterUpdates>(job, current, model_, stream_, trace_)),
       planner_(job, current),
-      record_gather_(*model_.groups().record, records::count_record_fields(job.memory_space)),
+      record_gather_(*model_.groups().record, count_record_numbers(job, current.plan)),
       step_energy_(find_clocked_device(job), job.gpu ? std::optional(job.gpu->waiting_watts()) : std::nullopt) {
     stream_.clock_setter = make_clock_setter(job);
     if (const auto meter = device::make_simulated_device(); meter && meter->read_joules()) {
@@ -190,7 +190,7 @@ bool RankTrainer::validate(int step) { return updates_->validate(step); }
 void RankTrainer::post_record(const StepResult& result, double begin) {
     stream_.synchronize();
     if (stream_.clock_setter) stream_.clock_setter->wait(stream_);  // at most one step of requests
-    std::vector<double> record(records::count_record_fields(job_.memory_space));
+    std::vector<double> record(record_gather_.width());
     record[records::RecordFields::loss] = sum_losses(result.outcomes);
     const StepUpdate& update = updates_->find_update(executed_steps_);
     record[records::RecordFields::squares] = update.square_sum;
@@ -205,6 +205,7 @@ void RankTrainer::post_record(const StepResult& result, double begin) {
         record[records::RecordFields::peak_bytes] =
             static_cast<double>(setup::read_peak_bytes(job_.memory_space));
     if (job_.memory_space == device::MemorySpace::gpu) record_gpu_state(job_.gpu.get(), record);
+    record_pass_waits(result.pass_waits, job_, record);
     record[records::RecordFields::stop] = static_cast<double>(request_stop());
     const StepInFlight& step = *unsettled_steps_[static_cast<std::size_t>(executed_steps_ - settled_steps_)];
     const bool has_other_plan = step.outcome.coming_step >= segment_end_ && next_plan_ != 0;
@@ -228,7 +229,7 @@ records::StopReason RankTrainer::request_stop() {
 records::StepOutcome RankTrainer::settle_step() {
     const comm::GatheredNumbers gathered = take_traced(record_gather_, trace_, "wait for all ranks");
     records::StepOutcome outcome = std::move(unsettled_steps_.front()->outcome);
-    add_records(gathered, outcome);
+    add_records(gathered, job_.memory_space, outcome);
     if (is_ghost_run()) outcome.loss = outcome.gradient_norm = std::numeric_limits<double>::quiet_NaN();
     if (current_.plan.training.shape.has_speculative_updates)
         outcome.is_rolled_back = gathered.sum(records::RecordFields::is_rolled_back) > 0;

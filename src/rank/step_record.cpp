@@ -1,5 +1,6 @@
 #include "trireme/rank/step_record.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "trireme/records/step_outcome.hpp"
@@ -7,6 +8,17 @@
 namespace trireme::rank {
 
 using Fields = records::RecordFields;
+
+std::size_t count_record_numbers(const setup::Job& job, const plan::Plan& plan) {
+    const std::size_t fields = records::count_record_fields(job.memory_space);
+    if (job.config.policy.reconfigure == config::Reconfigure::none) return fields;
+    std::ptrdiff_t max_passes = 0;
+    for (const schedule::Program& program : plan.training.programs)
+        max_passes = std::max(max_passes, std::ranges::count_if(program, [](const schedule::Instruction& each) {
+                                  return is_compute(each.op);
+                              }));
+    return fields + 1 + static_cast<std::size_t>(max_passes);
+}
 
 StepPhases measure_phases(const device::Stream& stream, const RankModel& model, double seconds) {
     return {.seconds = seconds,
@@ -48,6 +60,13 @@ void record_gpu_state(RankGpu* gpu, std::span<double> record) {
     record[Fields::memory_clock_mhz] = state.memory_clock_mhz.value_or(not_reported);
     record[Fields::celsius] = state.celsius.value_or(not_reported);
     record[Fields::used_bytes] = state.used_bytes.value_or(not_reported);
+}
+
+void record_pass_waits(const plan::PassWaits& waits, const setup::Job& job, std::span<double> record) {
+    const std::size_t fields = records::count_record_fields(job.memory_space);
+    if (record.size() == fields) return;
+    record[fields] = waits.end;
+    std::ranges::copy(waits.seconds, record.subspan(fields + 1).begin());
 }
 
 }  // namespace trireme::rank

@@ -307,6 +307,12 @@ void Console::report_plan_kept(std::size_t step, const std::string& why) {
     flush();
 }
 
+void Console::report_settled_clocks(std::size_t step, const std::string& figures) {
+    if (job_.config.run.quiet) return;
+    out_ << fmt::format("step {:>5}/{}  energy: {}\n", step, job_.steps, figures);
+    flush();
+}
+
 void Console::report_plan_change(const plan::Decision& decision, const PlanChange& change) {
     if (job_.config.run.quiet) return;
     out_ << fmt::format("step {:>5}/{}  plan {} -> {}{}: {}\n", decision.step, job_.steps, change.from,

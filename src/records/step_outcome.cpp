@@ -61,6 +61,19 @@ std::vector<EnergyPhases> list_energy(const comm::GatheredNumbers& all) {
     return energy;
 }
 
+// Returns the waits of the passes of each rank, which follow the first `fields` numbers of a rank; empty if
+// there are no further numbers.
+std::vector<plan::PassWaits> list_pass_waits(const comm::GatheredNumbers& all, std::size_t fields) {
+    if (all.width() == fields) return {};
+    std::vector<plan::PassWaits> waits;
+    for (const double end : all.list_per_rank(fields)) waits.push_back({.end = end});
+    for (std::size_t field = fields + 1; field < all.width(); ++field) {
+        const std::vector<double> of_ranks = all.list_per_rank(field);
+        for (std::size_t rank = 0; rank < waits.size(); ++rank) waits[rank].seconds.push_back(of_ranks[rank]);
+    }
+    return waits;
+}
+
 Stop find_stop(const comm::GatheredNumbers& all) {
     const std::vector<double> stop_reasons = all.list_per_rank(RecordFields::stop);
     const auto first = std::ranges::max_element(stop_reasons);  // the lowest rank with the largest value
@@ -97,7 +110,7 @@ std::size_t count_record_fields(device::MemorySpace memory_space) {
     return memory_space == device::MemorySpace::gpu ? RecordFields::count_on_gpus : RecordFields::count;
 }
 
-void add_records(const comm::GatheredNumbers& all, StepOutcome& outcome) {
+void add_records(const comm::GatheredNumbers& all, device::MemorySpace memory_space, StepOutcome& outcome) {
     outcome.ranks = make_rank_times(all);
     const auto ranks = static_cast<double>(outcome.ranks.size());
     outcome.loss = all.sum(RecordFields::loss) / static_cast<double>(outcome.size.targets);
@@ -114,7 +127,8 @@ void add_records(const comm::GatheredNumbers& all, StepOutcome& outcome) {
     outcome.energy_of_ranks = list_energy(all);
     outcome.stop = find_stop(all);
     check_coming_step(all, outcome);
-    if (all.width() == RecordFields::count_on_gpus) outcome.gpus = make_gpu_states(all);
+    if (memory_space == device::MemorySpace::gpu) outcome.gpus = make_gpu_states(all);
+    outcome.pass_waits = list_pass_waits(all, count_record_fields(memory_space));
 }
 
 }  // namespace trireme::records

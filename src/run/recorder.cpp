@@ -3,6 +3,7 @@
 #include <iostream>
 #include <utility>
 
+#include "trireme/adapt/plan_chooser.hpp"
 #include "trireme/base/version.hpp"
 #include "trireme/device/machine.hpp"
 #include "trireme/model/model.hpp"
@@ -127,7 +128,7 @@ void Recorder::record_plan_change(const plan::Decision& decision, const records:
     if (!console_) return;
     predictor_.emplace(job_, current, ranks, manifest_.peak.flops);
     directory_->add_decision(decision);
-    console_->report_plan_change(decision, change);
+    if (decision.policy != adapt::reconfigure_policy) console_->report_plan_change(decision, change);
 }
 
 void Recorder::record_decision_time(double seconds) { figure_sum_->add_look(seconds); }
@@ -136,6 +137,12 @@ void Recorder::record_plan_kept(std::size_t step, const std::string& why) {
     if (why.empty() || !console_) return;
     directory_->add_kept_plan(step, why);
     console_->report_plan_kept(step, why);
+}
+
+void Recorder::record_settled_clocks(std::size_t step, const std::string& figures) {
+    if (figures.empty() || !console_) return;
+    directory_->add_kept_plan(step, figures);
+    console_->report_settled_clocks(step, figures);
 }
 
 void Recorder::record_save(const records::SaveOutcome& outcome) {

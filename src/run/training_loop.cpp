@@ -75,7 +75,10 @@ private:
         const std::shared_ptr<adapt::Choice> choice = backend_.choose(step);
         adapt::PlanChooser& plan_chooser = context_.plan_chooser;
         const bool is_policy_step = plan_chooser.is_policy_step(step);
-        if (backend_.keeps_records()) context_.recorder.record_plan_kept(step, plan_chooser.take_refusal());
+        if (backend_.keeps_records()) {
+            context_.recorder.record_plan_kept(step, plan_chooser.take_refusal());
+            context_.recorder.record_settled_clocks(step, plan_chooser.take_energy_report());
+        }
         if (choice) {
             device::TraceSpan span(tracing_.trace(), device::TraceLane::compute, "change of plan");
             const records::PlanChange change = backend_.change_plan(*choice, step);
@@ -84,8 +87,9 @@ private:
                 plan_chooser.note_change(*choice, change);
                 context_.recorder.record_plan_change(choice->decision, change, context_.current);
             }
-            // In a ghost run, all ranks then look ahead from the same change.
-            if (plan_chooser.looks_ahead()) backend_.wait_for_records();
+            // In a ghost run, all ranks then plan their steps from the same change.
+            const bool reconfigures = job_.config.policy.reconfigure != config::Reconfigure::none;
+            if (plan_chooser.looks_ahead() || reconfigures) backend_.wait_for_records();
         }
         if (choice || is_policy_step) backend_.trainer().rebalance_matmuls();
         if (!choice && is_policy_step && backend_.keeps_records())

@@ -23,14 +23,6 @@ protected:
         return outcome;
     }
 
-    // Returns the values of a field of steps.jsonl, of the lines that have it.
-    std::vector<json> list(const std::string& folder, const char* field) const {
-        std::vector<json> values;
-        for (const json& line : steps(folder))
-            if (line.contains(field)) values.push_back(line.at(field));
-        return values;
-    }
-
     // Returns the layout of a run, whose ranks are those of the pipeline in order. `cut` is the first layer of
     // the last stage.
     static json four_stages(std::size_t cut) {

@@ -70,6 +70,14 @@ protected:
         return found;
     }
 
+    // Returns the values of a field of steps.jsonl, of the lines that have it.
+    std::vector<json> list(const std::string& folder, const char* field) const {
+        std::vector<json> values;
+        for (const json& line : steps(folder))
+            if (line.contains(field)) values.push_back(line.at(field));
+        return values;
+    }
+
     std::vector<json> simulated(const std::string& cluster, const std::string& options) const {
         const std::string folder = "run-" + std::to_string(content().size());
         const Outcome outcome =

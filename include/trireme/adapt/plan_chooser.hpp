@@ -1,12 +1,13 @@
 // Chooses the changes of plan of a run. With --decisions it replays recorded decisions; otherwise it decides
-// from the observed steps, for --straggler, or from the lengths of coming steps, for --elastic length. All
-// ranks make equal choices.
+// from the observed steps, for --straggler and --reconfigure, or from the lengths of coming steps, for
+// --elastic length. All ranks make equal choices.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trireme/adapt/change_estimate.hpp"
@@ -20,7 +21,12 @@
 
 namespace trireme::adapt {
 
+// Decision::policy of the decisions of --reconfigure. They change clocks only.
+inline constexpr const char* reconfigure_policy = "reconfigure";
+
 class LengthChooser;
+class MigrationTrials;
+class Reconfiguration;
 
 // A change of plan that was checked against the model, the ranks and the memory limit.
 struct Choice {
@@ -86,22 +92,12 @@ public:
     // Called if memory does not suffice for a choice. Later decisions from lengths do not choose its layout.
     void reject(const Choice& choice, const std::string& why);
     std::string take_refusal();  // returns the reason to report and clears it; empty if there is none
+    // Returns a description of the end of --reconfigure, if choose() has just ended it, and clears it.
+    std::string take_energy_report() { return std::exchange(energy_report_, ""); }
 
     const setup::PlanOrigin& origin() const { return origin_; }
 
 private:
-    // The data for a comparison of steps with migrations (matmuls offloaded to helper ranks) and steps before
-    // the first migration.
-    struct MigrationTrial {
-        std::size_t begin_step = 0;  // step after which the first migration began
-        // Seconds of a step, divided by the flops of the matmuls of all ranks, before the first migration; 0 if
-        // unknown.
-        double seconds_per_flop = 0;
-        std::vector<double> skipped;       // per rank: skipped fraction before begin_step
-        std::size_t last_change_step = 0;  // step after which the migrations last changed
-        bool is_judged = false;            // true if the comparison was made after the last change
-    };
-
     // The last decision from lengths.
     struct LookAhead {
         std::size_t step = 0;  // the plan changes after these steps
@@ -117,12 +113,11 @@ private:
     std::optional<plan::Decision> decide(const plan::Observation& observed);
     std::optional<plan::Decision> decide_layout(const plan::Observation& observed);
     std::optional<plan::Decision> decide_new_sharing(const plan::Observation& observed);
-    std::optional<plan::Decision> end_useless_migration(const plan::Observation& observed);
     double predict_seconds(const PlanTransition& transition) const;
     double predict_from_links(const PlanTransition& transition) const;
     Choice make_choice(plan::Decision decision, PlanTransition transition, const plan::Observation& observed);
     void make_rules(const layout::Link& team_link);
-    void prepare_trial(std::size_t step, const plan::Observation& observed, const PlanTransition& transition);
+    bool sets_energy_clocks() const { return job_.config.policy.energy != config::Energy::baseline; }
 
     const setup::Job& job_;
     const setup::PlanState& current_;
@@ -136,15 +131,13 @@ private:
     std::vector<double> known_slowness_;             // per rank, at the last step at which the policy decided
     std::unique_ptr<LengthChooser> length_chooser_;  // null if the layout does not follow lengths
     std::optional<LookAhead> look_ahead_;
-    ChangeCorrection correction_;          // of predict_from_links(), for changes with the lengths
-    layout::Link link_;                    // link over which state moves
-    std::optional<MigrationTrial> trial_;  // trial of the current plan's migrations
-    // The trial that replaces trial_ if the last result of choose() is carried out.
-    std::optional<MigrationTrial> chosen_trial_;
-    bool choice_ends_migration_ = false;             // true if the last choice ends the migrations
-    std::optional<std::size_t> migration_end_step_;  // step after which migrations were ended
-    std::string unreported_refusal_;                 // reason that take_refusal() has not returned yet
-    std::string last_refusal_;                       // reason that take_refusal() returned last
+    ChangeCorrection correction_;  // of predict_from_links(), for changes with the lengths
+    layout::Link link_;            // link over which state moves
+    std::unique_ptr<MigrationTrials> migration_trials_;
+    std::unique_ptr<Reconfiguration> reconfiguration_;
+    std::string energy_report_;       // that take_energy_report() has not returned yet
+    std::string unreported_refusal_;  // reason that take_refusal() has not returned yet
+    std::string last_refusal_;        // reason that take_refusal() returned last
 };
 
 }  // namespace trireme::adapt

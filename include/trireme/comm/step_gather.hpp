@@ -38,6 +38,7 @@ public:
     // yet. Waits until all ranks have posted that all-gather. Throws BugError if this rank has not posted it.
     GatheredNumbers take();
 
+    std::size_t width() const { return width_; }
     std::size_t posted_gathers() const { return posted_gathers_; }
     double wait_seconds() const { return group_.traffic().wait_seconds; }
     void reset_traffic() { group_.reset_traffic(); }

@@ -12,6 +12,7 @@
 #include "trireme/device/trace.hpp"
 #include "trireme/layout/layout.hpp"
 #include "trireme/pipeline/stage_worker.hpp"
+#include "trireme/plan/observation.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 
 namespace trireme::pipeline {
@@ -46,6 +47,9 @@ public:
     void finish(StageWorker& worker);
     // Calls advance() and finish(), for a program after which no work is in flight.
     void execute(const schedule::Program& program, StageWorker& worker);
+
+    // Returns the waits of the passes that the last call of advance() executed.
+    const plan::PassWaits& pass_waits() const;
 
     // Lets messages progress while a worker computes. The worker should call progress() regularly.
     void progress();

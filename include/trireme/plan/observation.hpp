@@ -29,6 +29,14 @@ struct RankWaits {
     }
 };
 
+// The waits of the passes of a team, or of a rank, in a step. Times are in seconds.
+struct PassWaits {
+    // Per pass, in program order: from the end of the preceding pass, or from the begin of the step, to the
+    // arrival of the input; 0 for passes of empty micro-batches.
+    std::vector<double> seconds = {};
+    double end = 0;  // of the last pass, from the begin of the step
+};
+
 // The times of a rank in a step, or their averages over several steps.
 struct RankTimes {
     double matmuls = 0;       // seconds in matmuls of blocks, including those for other ranks

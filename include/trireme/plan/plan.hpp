@@ -106,10 +106,9 @@ struct PlanWish {
 //   - `recompute` has a wrong length.
 Plan make_plan(const PlanWish& wish);
 
-// Sets PipelineShape::extra_forwards of a plan that has none, and whose schedule is `envpipe`. A stage that
-// runs further ahead of the next one needs more slots. If all stages have the same number of replicas, no pass
-// waits for a slot, however long the passes take. Throws ConfigError if the plan has another schedule, or if
-// the numbers do not fit the plan.
+// Prepares a plan whose schedule is `1f1b` or `envpipe` for passes whose durations change with clocks: sets
+// PipelineShape::extra_forwards, gives channels enough slots that no pass waits for one, and removes CLOCKs.
+// Throws ConfigError if the schedule takes no extra forwards, or if their number is not that of the stages.
 void set_extra_forwards(const std::vector<int>& extra_forwards, Plan& plan);
 
 // Returns the plan that `wish` describes, with empty programs.

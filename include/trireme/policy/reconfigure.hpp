@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "trireme/plan/observation.hpp"
 #include "trireme/schedule/instruction.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 #include "trireme/schedule/predict.hpp"
@@ -21,16 +22,9 @@ struct ClockedTeam {
     std::size_t group = 0;                      // teams of a group have equal clocks
 };
 
-// The waits of a team in one step.
-struct TeamWaits {
-    // Per pass: from the end of the preceding pass, or from the begin of the step, to the arrival of the input.
-    std::vector<double> seconds;
-    double end = 0;  // of the last pass, from the begin of the step
-};
-
 // Returns the waits of each team in a predicted step. Passes of empty micro-batches wait for 0 seconds.
-std::vector<TeamWaits> list_waits(const schedule::Prediction& prediction,
-                                  const std::vector<ClockedTeam>& teams);
+std::vector<plan::PassWaits> list_waits(const schedule::Prediction& prediction,
+                                        const std::vector<ClockedTeam>& teams);
 
 // A pass of a team: an index into ClockedTeam::passes.
 struct PassOfTeam {
@@ -46,7 +40,7 @@ struct PassOfTeam {
 // `waits` have one entry per team of the shape. Every stage has forwards and backwards that are not split.
 std::vector<PassOfTeam> find_critical_path(const schedule::PipelineShape& shape,
                                            const std::vector<ClockedTeam>& teams,
-                                           const std::vector<TeamWaits>& waits, double threshold);
+                                           const std::vector<plan::PassWaits>& waits, double threshold);
 
 enum class RaiseRule : std::uint8_t {
     greedy,   // raises the last pass that is below its highest clock, by 90 MHz

@@ -31,11 +31,11 @@ struct ExecutionOptions {
     stage::StepEvents* events = nullptr;  // callbacks of training; null in an evaluation
 };
 
-// The result of a step on this rank. Only the first rank of each team has values; the other ranks get an empty
-// result.
+// The result of a step on this rank. Only the first rank of each team has outcomes and tokens.
 struct StepResult {
+    plan::PassWaits pass_waits = {};
     // The outcomes of micro-batches whose last stage this rank executed, by index in the step.
-    std::map<int, model::LossState> outcomes;
+    std::map<int, model::LossState> outcomes = {};
     std::size_t padded_tokens = 0;  // rows of micro-batches whose first stage this rank executed, with padding
 };
 

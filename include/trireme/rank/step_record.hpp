@@ -11,6 +11,9 @@
 
 namespace trireme::rank {
 
+// Returns how many numbers a rank sends. With --reconfigure, they end with the waits of its passes.
+std::size_t count_record_numbers(const setup::Job& job, const plan::Plan& plan);
+
 // Returns the kernels and the waits of a step that took `seconds`.
 StepPhases measure_phases(const device::Stream& stream, const RankModel& model, double seconds);
 
@@ -20,5 +23,7 @@ void record_energy(const records::EnergyPhases& energy, std::span<double> record
 // Fills the fields about the GPU. `record` has RecordFields::count_on_gpus numbers. A field is NaN if `gpu` is
 // null or the driver does not report the quantity.
 void record_gpu_state(RankGpu* gpu, std::span<double> record);
+// Does nothing without --reconfigure.
+void record_pass_waits(const plan::PassWaits& waits, const setup::Job& job, std::span<double> record);
 
 }  // namespace trireme::rank

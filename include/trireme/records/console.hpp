@@ -40,6 +40,8 @@ public:
     void report_slowness(std::size_t step, const policy::SlownessChange& change, const Manifest& manifest);
     // Prints that the plan was kept after `step` steps, and the reason `why`.
     void report_plan_kept(std::size_t step, const std::string& why);
+    // Prints that --reconfigure has ended after `step` steps, and the figures of a step.
+    void report_settled_clocks(std::size_t step, const std::string& figures);
     // Reports a change of plan. `decision` has the step and the reason of the change, and `change` has its
     // measured cost.
     void report_plan_change(const plan::Decision& decision, const PlanChange& change);

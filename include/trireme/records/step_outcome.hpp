@@ -72,7 +72,8 @@ struct StepOutcome {
     // the next step. Empty if some ranks are not measured.
     std::vector<EnergyPhases> energy_of_ranks = {};
     GpuStates gpus = {};
-    Stop stop = {};  // stop request that some rank made in this step
+    std::vector<plan::PassWaits> pass_waits = {};  // per rank; empty unless --reconfigure needs them
+    Stop stop = {};                                // stop request that some rank made in this step
 };
 
 // Indices of the numbers that each rank reports for a step. Flags are 0 or 1, and times are in seconds.
@@ -113,12 +114,14 @@ struct RecordFields {
     };
 };
 
-// Returns the number of fields per rank for a run whose tensors are in memory space `memory_space`.
+// Returns the number of fields per rank for a run whose tensors are in memory space `memory_space`. With
+// --reconfigure, PassWaits::end and the waits of the passes follow the fields.
 std::size_t count_record_fields(device::MemorySpace memory_space);
 
 // Sets the members of `outcome` that follow from the numbers in `all`. RecordFields are the indices of the
-// numbers of a rank. The caller must have set `outcome.step`, `outcome.coming_step` and `outcome.size`. Throws
-// ConfigError if the ranks have planned different micro-batches for step `outcome.coming_step`.
-void add_records(const comm::GatheredNumbers& all, StepOutcome& outcome);
+// numbers of a rank of a run whose tensors are in `memory_space`. The caller must have set `outcome.step`,
+// `outcome.coming_step` and `outcome.size`. Throws ConfigError if the ranks have planned different
+// micro-batches for step `outcome.coming_step`.
+void add_records(const comm::GatheredNumbers& all, device::MemorySpace memory_space, StepOutcome& outcome);
 
 }  // namespace trireme::records

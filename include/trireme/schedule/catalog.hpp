@@ -46,6 +46,7 @@ struct Schedule {
     // Returns why the schedule rejects an input whose shape is of the kind `shape`; empty if the schedule
     // accepts the input. The pointer is null if the schedule accepts all these inputs.
     std::string (*find_obstacle)(const ScheduleInput& input) = nullptr;
+    bool is_1f1b = false;               // 1F1B, perhaps with extra forwards
     bool takes_extra_forwards = false;  // the programs follow PipelineShape::extra_forwards
     bool splits_backward = false;       // backwards are split in two halves, and updates are speculative
     bool stashes_weights = false;       // no flush between steps; old weights are kept for backward passes
@@ -58,7 +59,9 @@ struct Schedule {
 // Returns all schedules, in the order of the help text.
 std::span<const Schedule> list_schedules();
 const Schedule* find_schedule(const std::string& name);  // returns null if there is no such schedule
-bool takes_extra_forwards(const std::string& name);      // false if there is no such schedule
+// Return the members of these names; false if there is no such schedule.
+bool is_1f1b(const std::string& name);
+bool takes_extra_forwards(const std::string& name);
 // Returns the schedule with this name. Throws ConfigError, with the nearest known name, if there is no such
 // schedule.
 const Schedule& require_schedule(const std::string& name);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace trireme::setup {
 
 struct Job;
 struct PlanState;
+struct StepFigures;
 
 // Returns the clocks of a rank's device, highest first; an empty list if they are not known.
 using RankClocks = std::function<std::span<const plan::DeviceClock>(int rank)>;
@@ -22,6 +24,14 @@ using RankClocks = std::function<std::span<const plan::DeviceClock>(int rank)>;
 // some team have different clocks.
 std::vector<schedule::TeamClocks> list_team_clocks(const std::vector<layout::Team>& teams,
                                                    const RankClocks& find_clocks);
+
+// Same, for the devices of a job.
+std::vector<schedule::TeamClocks> list_team_clocks(const Job& job, const std::vector<layout::Team>& teams);
+
+// Returns the joules of all ranks in a step: `team_joules`, and those of the ranks without a team, which idle
+// at their highest clock. Returns nothing if the clocks of such a rank are not known.
+std::optional<double> sum_joules(const plan::Plan& plan, const std::vector<double>& team_joules, double seconds,
+                                 int ranks, const RankClocks& find_clocks);
 
 // Returns the costs of --cost for one step of the plan, at each clock of the devices. `stages` has one cost per
 // stage.
@@ -36,7 +46,8 @@ void check_clocks(const plan::Plan& plan, const config::PolicyConfig& policy, co
 // Sets the order of passes and the clocks of the current plan: those of `decision`, or those of --energy (see
 // choose_energy()) for the step after the decision if it names none. Throws ConfigError if the run cannot set
 // these clocks or those of the schedule, or if the order that the decision names does not fit the plan or its
-// memory.
-void choose_clocks(const Job& job, int ranks, PlanState& current, const plan::Decision& decision = {});
+// memory. If --energy has chosen the clocks, returns the step before.
+std::optional<StepFigures> choose_clocks(const Job& job, int ranks, PlanState& current,
+                                         const plan::Decision& decision = {});
 
 }  // namespace trireme::setup

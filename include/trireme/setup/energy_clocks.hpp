@@ -29,6 +29,9 @@ std::vector<policy::ClockedTeam> list_clocked_teams(const plan::Plan& plan,
 // Sets the clocks of list_clocked_teams(), which may have changed.
 void set_team_clocks(const std::vector<policy::ClockedTeam>& teams, plan::Plan& plan);
 
+// Returns the rule of --reconfigure, which must be set.
+policy::RaiseRule find_raise_rule(const config::PolicyConfig& policy);
+
 struct PredictedReconfiguration {
     plan::Plan plan;        // after the loop
     std::size_t steps = 0;  // of the loop; 0 with --reconfigure default

@@ -12,9 +12,9 @@
 #include "trireme/config/config.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/model/config.hpp"
-#include "trireme/plan/decision.hpp"
 #include "trireme/plan/rank_profiles.hpp"
 #include "trireme/setup/gpu_clocks.hpp"
+#include "trireme/setup/plan_origin.hpp"
 #include "trireme/setup/planning.hpp"
 #include "trireme/setup/profiled_kernels.hpp"
 #include "trireme/setup/rank_memory.hpp"
@@ -35,18 +35,6 @@ struct EarlierSteps {
     std::optional<double> first_loss = {};  // empty if unknown, or if no step had a loss
     // Per rank: skipped fraction of its matmuls, summed over the steps. Empty if no rank has skipped matmuls.
     std::vector<double> skipped = {};
-};
-
-// The origin of the current plan of a run: the options of the run, or a decision.
-struct PlanOrigin {
-    std::string hash = {};       // hash of the plan that follows from the options, clocks included
-    layout::Layout layout = {};  // layout of the plan that follows from the options, as if no rank were slow
-    // The decision that led to the current plan; empty if the run uses the plan of its options.
-    std::optional<plan::Decision> decision = {};
-    // The next two fields are set only if the run resumes with the decision of its checkpoint.
-    std::vector<double> slowness = {};  // per rank: see plan::Observation
-    std::size_t steady_steps = 0;       // number of steps since the slowness of any rank last changed
-    std::string explanation = {};  // for users: the plan with which a resumed run begins, and why; may be empty
 };
 
 // Options, model and data of a run. Constant after set-up.

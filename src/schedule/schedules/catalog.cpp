@@ -50,12 +50,14 @@ constexpr Schedule catalog[] = {
      .help = "one forward, one backward in turns, after a warm-up",
      .shape = ScheduleShape::one_stage_per_team,
      .make_programs = make_one_f_one_b_programs,
-     .compute_idle_time = compute_unsplit_idle_time},
+     .compute_idle_time = compute_unsplit_idle_time,
+     .is_1f1b = true},
     {.name = "envpipe",  // Choi et al., 2023
      .help = "1f1b with a longer warm-up, to save energy",
      .shape = ScheduleShape::one_stage_per_team,
      .make_programs = make_one_f_one_b_programs,
      .compute_idle_time = compute_unsplit_idle_time,
+     .is_1f1b = true,
      .takes_extra_forwards = true},
     {.name = "interleaved",  // Narayanan et al., SC 2021
      .help = "1f1b over --chunks stages per rank; with one stage it is 1f1b",
@@ -114,6 +116,11 @@ std::span<const Schedule> list_schedules() { return catalog; }
 const Schedule* find_schedule(const std::string& name) {
     const auto* const found = std::ranges::find(catalog, name, &Schedule::name);
     return found == std::end(catalog) ? nullptr : found;
+}
+
+bool is_1f1b(const std::string& name) {
+    const Schedule* const schedule = find_schedule(name);
+    return schedule != nullptr && schedule->is_1f1b;
 }
 
 bool takes_extra_forwards(const std::string& name) {

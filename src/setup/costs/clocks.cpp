@@ -10,6 +10,7 @@
 #include "trireme/device/clock.hpp"
 #include "trireme/schedule/catalog.hpp"
 #include "trireme/schedule/clocks.hpp"
+#include "trireme/schedule/predict.hpp"
 #include "trireme/schedule/schedule_text.hpp"
 #include "trireme/setup/elastic_memory.hpp"
 #include "trireme/setup/energy_clocks.hpp"
@@ -53,7 +54,7 @@ struct ClockSource {
 
 // Throws ConfigError if an option of EnvPipe is set, but the plan has another schedule than EnvPipe's.
 void check_schedule_of_envpipe(const plan::Plan& plan, const config::PolicyConfig& policy) {
-    if (plan.schedule == "1f1b" || schedule::takes_extra_forwards(plan.schedule)) return;
+    if (schedule::is_1f1b(plan.schedule)) return;
     const auto refuse = [&](const char* option) {
         throw ConfigError(
             cat(option, " needs --schedule 1f1b or envpipe, but the schedule is ", plan.schedule));
@@ -131,25 +132,6 @@ void check_clocks_of(const plan::Plan& plan, const ClockSource& source, const Ra
             check_listed_clocks(plan, source.kind, team, (*phase)[team], clocks[team].mhz);
 }
 
-// Returns the watts of all busy devices of a team beyond those of idle devices.
-double add_busy_watts(const layout::Team& team, const RankClocks& find_clocks, std::size_t clock) {
-    double watts = 0;
-    for (const int rank : team.ranks) {
-        const plan::DeviceClock& each = find_clocks(rank)[clock];
-        watts += each.busy_watts - each.idle_watts;
-    }
-    return watts;
-}
-
-schedule::StageCost make_cost_at_clock(const schedule::StageCost& cost, double speed, double busy_watts) {
-    schedule::StageCost slower = cost.at_speed(speed);
-    slower.joules = {.forward = busy_watts * slower.forward,
-                     .backward_input = busy_watts * slower.backward_input,
-                     .backward_weight = busy_watts * slower.backward_weight,
-                     .step = busy_watts * slower.step};
-    return slower;
-}
-
 // Same as check_clocks_of(), for the devices of a real run.
 void check_clocks_of_gpus(const Job& job, const ClockSource& source, const plan::Plan& plan) {
     if (job.gpu_clocks.empty())
@@ -188,34 +170,20 @@ std::vector<schedule::TeamClocks> list_team_clocks(const std::vector<layout::Tea
     return all;
 }
 
-schedule::StepCosts make_clocked_costs(const std::vector<schedule::StageCost>& stages, const plan::Plan& plan,
-                                       const RankClocks& find_clocks) {
-    std::vector<schedule::TeamClocks> clocks = list_team_clocks(plan.teams, find_clocks);
-    if (clocks.empty()) return schedule::StepCosts(stages);
-    const auto make_costs = [&](std::size_t clock) {
-        std::vector<std::vector<schedule::StageCost>> costs(stages.size());
-        for (std::size_t s = 0; s < stages.size(); ++s) {
-            for (int m = 0; m < plan.microbatches(); ++m) {
-                const int executor = plan.training.shape.find_executor(static_cast<int>(s), m);
-                const layout::Team& team = plan.teams[static_cast<std::size_t>(executor)];
-                const std::span<const plan::DeviceClock> of_team = find_clocks(team.ranks.front());
-                const std::size_t index = std::min(clock, of_team.size() - 1);
-                costs[s].push_back(make_cost_at_clock(stages[s], of_team[index].speed,
-                                                      add_busy_watts(team, find_clocks, index)));
-            }
-        }
-        return schedule::StepCosts(std::move(costs));
-    };
-    schedule::StepCosts costs = make_costs(0);
-    costs.add_clocks(std::move(clocks), make_costs);
-    return costs;
+std::vector<schedule::TeamClocks> list_team_clocks(const Job& job, const std::vector<layout::Team>& teams) {
+    return list_team_clocks(teams, [&](int rank) {
+        return std::span<const plan::DeviceClock>(job.devices
+                                                      ? job.devices->find_device(rank).clocks
+                                                      : job.gpu_clocks[static_cast<std::size_t>(rank)].clocks);
+    });
 }
 
 void check_clocks(const plan::Plan& plan, const config::PolicyConfig& policy, const RankClocks& find_clocks) {
     check_clocks_of(plan, find_clock_source(plan, policy), find_clocks);
 }
 
-void choose_clocks(const Job& job, int ranks, PlanState& current, const plan::Decision& decision) {
+std::optional<StepFigures> choose_clocks(const Job& job, int ranks, PlanState& current,
+                                         const plan::Decision& decision) {
     const config::RunConfig& config = job.config;
     const PlannedRun run{.config = config,
                          .model = job.model,
@@ -225,25 +193,35 @@ void choose_clocks(const Job& job, int ranks, PlanState& current, const plan::De
                          .largest_microbatches = current.largest_microbatches,
                          .step_levels = current.step_levels,
                          .device_memory = find_device_memory(config, job.devices, ranks)};
+    const bool has_decided_clocks = !decision.clocks.empty();
+    const bool may_reconfigure = config.policy.energy != config::Energy::baseline &&
+                                 schedule::is_1f1b(current.plan.schedule) && has_decided_clocks;
     if (!decision.extra_forwards.empty()) {
         set_extra_forwards(decision.extra_forwards, current.plan);
         current.plan = fit_to_memory_limit(std::move(current.plan), run);
+    } else if (may_reconfigure) {
+        plan::Plan prepared = current.plan;
+        set_extra_forwards({}, prepared);
+        if (auto fitting = find_plan_within_limit(std::move(prepared), run)) current.plan = *std::move(fitting);
     }
-    const bool has_decided_clocks = !decision.clocks.empty();
     if (has_decided_clocks) set_pass_clocks(decision.clocks, current.plan);
     const ClockSource source = has_decided_clocks
                                    ? ClockSource{ClockSource::decision, "the decision", "remove \"clocks\""}
                                    : find_clock_source(current.plan, config.policy);
-    if (source.kind == ClockSource::none) return;
+    if (source.kind == ClockSource::none) return std::nullopt;
     if (is_elastic(config))
         throw ConfigError(cat(source.setter,
                               " sets clocks, but --elastic length compares layouts at their highest clocks; ",
                               source.remedy, " or --elastic"));
-    if (!device::time_is_simulated()) return check_clocks_of_gpus(job, source, current.plan);
+    if (!device::time_is_simulated()) {
+        check_clocks_of_gpus(job, source, current.plan);
+        return std::nullopt;
+    }
     const Machine machine = choose_machine(job, ranks);
-    check_clocks_of(current.plan, source, [&](int rank) { return machine.find_clocks(rank); });
+    const RankClocks find_clocks = [&](int rank) { return machine.find_clocks(rank); };
+    check_clocks_of(current.plan, source, find_clocks);
     const bool chooses_clocks = source.kind == ClockSource::energy;
-    if (!chooses_clocks && config.policy.clock_every == 0) return;
+    if (!chooses_clocks && config.policy.clock_every == 0) return std::nullopt;
     StepPlanner planner(job, current);
     std::vector<plan::MicrobatchShape> shapes;
     for (const stage::BatchShape& shape : planner.list_shapes(decision.step))
@@ -252,8 +230,16 @@ void choose_clocks(const Job& job, int ranks, PlanState& current, const plan::De
     const schedule::StepCosts costs =
         StepCostPredictor(priced, machine)
             .predict_at_all_clocks(shapes, planner.plan_step(decision.step).fit.levels);
-    current.plan = chooses_clocks ? choose_energy(current.plan, costs, run)
-                                  : join_short_clocks(current.plan, costs, config.policy.clock_every);
+    if (!chooses_clocks) {
+        current.plan = join_short_clocks(current.plan, costs, config.policy.clock_every);
+        return std::nullopt;
+    }
+    const plan::ProvedPrograms& training = current.plan.training;
+    const schedule::StepTime before = predict_step(training.phases(), training.shape, costs);
+    const std::optional<double> joules =
+        sum_joules(current.plan, before.joules, before.seconds, ranks, find_clocks);
+    current.plan = choose_energy(current.plan, costs, run);
+    return StepFigures{.seconds = before.seconds, .joules = joules.value_or(0)};
 }
 
 }  // namespace trireme::setup

@@ -118,11 +118,12 @@ std::vector<policy::WarmUpFacts> list_warm_up_facts(const plan::Plan& plan, cons
     return facts;
 }
 
-// Returns the plan with the extra forwards of schedule `envpipe`, which memory limits.
+// Returns the plan with slots for any durations of passes, and with the extra forwards of schedule `envpipe`,
+// which memory limits. Returns the plan itself if not even these slots fit.
 plan::Plan add_extra_forwards(const plan::Plan& plan, const schedule::StepCosts& costs,
                               const EnergyClocks& clocks, const PlannedRun& run) {
     const std::vector<policy::WarmUpFacts> facts = list_warm_up_facts(plan, costs, clocks);
-    return keep_fewer_activations(run, [&](const std::vector<int>& max_activations) {
+    plan::Plan prepared = keep_fewer_activations(run, [&](const std::vector<int>& max_activations) {
         std::vector<policy::WarmUpFacts> within_memory = facts;
         for (std::size_t team = 0; team < max_activations.size(); ++team) {
             const int most = max_activations[team] - plan.training.proof.peak_activations[team];
@@ -132,9 +133,13 @@ plan::Plan add_extra_forwards(const plan::Plan& plan, const schedule::StepCosts&
             }
         }
         plan::Plan longer = plan;
-        set_extra_forwards(policy::compute_extra_forwards(within_memory), longer);
+        set_extra_forwards(schedule::takes_extra_forwards(plan.schedule)
+                               ? policy::compute_extra_forwards(within_memory)
+                               : std::vector<int>(),
+                           longer);
         return longer;
     });
+    return find_plan_within_limit(std::move(prepared), run).value_or(plan);
 }
 
 }  // namespace
@@ -163,7 +168,7 @@ plan::Plan choose_energy(plan::Plan plan, const schedule::StepCosts& costs, cons
     if (policy.energy != config::Energy::baseline) {
         const EnergyClocks clocks = choose_energy_clocks(plan, costs, policy.energy);
         const bool has_extra_forwards = !plan.training.shape.extra_forwards.empty();
-        if (schedule::takes_extra_forwards(plan.schedule) && !has_extra_forwards)
+        if (schedule::is_1f1b(plan.schedule) && !has_extra_forwards)
             plan = add_extra_forwards(plan, costs, clocks, run);
         schedule::Phases phases = set_energy_clocks(plan.training, clocks);
         plan.training.prologue = std::move(phases.prologue);
@@ -199,13 +204,15 @@ void set_team_clocks(const std::vector<policy::ClockedTeam>& teams, plan::Plan& 
         }).body;
 }
 
+policy::RaiseRule find_raise_rule(const config::PolicyConfig& policy) {
+    return policy.reconfigure == config::Reconfigure::greedy ? policy::RaiseRule::greedy
+                                                             : policy::RaiseRule::balanced;
+}
+
 PredictedReconfiguration predict_reconfiguration(plan::Plan plan, const schedule::StepCosts& costs,
                                                  const config::PolicyConfig& policy) {
     PredictedReconfiguration result{.plan = std::move(plan)};
     if (policy.reconfigure == config::Reconfigure::none) return result;
-    const policy::RaiseRule rule = policy.reconfigure == config::Reconfigure::greedy
-                                       ? policy::RaiseRule::greedy
-                                       : policy::RaiseRule::balanced;
     plan::ProvedPrograms& training = result.plan.training;
     std::size_t quiet_steps = 0;
     while (quiet_steps <= policy::max_quiet_steps) {
@@ -215,7 +222,7 @@ PredictedReconfiguration predict_reconfiguration(plan::Plan plan, const schedule
             find_critical_path(training.shape, teams, list_waits(step, teams), /*threshold=*/0);
         ++result.steps;
         ++quiet_steps;
-        if (!raise_clocks(rule, path, teams)) continue;
+        if (!raise_clocks(find_raise_rule(policy), path, teams)) continue;
         quiet_steps = 0;
         set_team_clocks(teams, result.plan);
         result.plan = join_short_clocks(std::move(result.plan), costs, policy.clock_every);

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <numeric>
 
 #include "tools/plan/corpus_inputs.hpp"
 #include "trireme/base/error.hpp"
@@ -137,27 +136,23 @@ MemoryFit compare_with_devices(const setup::SimulatedDevices& devices,
                                format_bytes(device.memory), " of ", device.name)};
 }
 
-// Returns nothing if the clocks of some rank are not known. A rank without a team is idle at its highest clock.
+// Returns nothing if the clocks of some rank are not known.
 std::optional<EnergyForecast> forecast_energy(const plan::Plan& plan, const schedule::StepCosts& costs,
                                               const Forecast& forecast, int ranks,
                                               const setup::RankClocks& find_clocks) {
     if (costs.clocks().empty()) return std::nullopt;
     const plan::ProvedPrograms& training = plan.training;
-    const std::vector<double> min_joules =
-        find_min_joules(training.phases(), training.shape, costs, forecast.step.seconds);
-    double idle_watts = 0;
-    for (int rank = 0; rank < ranks; ++rank) {
-        if (plan.find_team(rank) >= 0) continue;
-        if (find_clocks(rank).empty()) return std::nullopt;
-        idle_watts += find_clocks(rank).front().idle_watts;
-    }
-    const auto add_idle_ranks = [&](const std::vector<double>& joules, const schedule::StepTime& step) {
-        return std::accumulate(joules.begin(), joules.end(), idle_watts * step.seconds);
+    const double seconds = forecast.step.seconds;
+    const auto sum_all = [&](const std::vector<double>& joules, double step_seconds) {
+        return setup::sum_joules(plan, joules, step_seconds, ranks, find_clocks);
     };
-    EnergyForecast energy{.joules = add_idle_ranks(forecast.step.joules, forecast.step),
-                          .min_joules = add_idle_ranks(min_joules, forecast.step)};
+    const std::optional<double> joules = sum_all(forecast.step.joules, seconds);
+    const std::optional<double> min_joules =
+        sum_all(find_min_joules(training.phases(), training.shape, costs, seconds), seconds);
+    if (!joules || !min_joules) return std::nullopt;
+    EnergyForecast energy{.joules = *joules, .min_joules = *min_joules};
     if (const auto& baseline = forecast.baseline_step)
-        energy.baseline_joules = add_idle_ranks(baseline->joules, *baseline);
+        energy.baseline_joules = sum_all(baseline->joules, baseline->seconds);
     return energy;
 }
 

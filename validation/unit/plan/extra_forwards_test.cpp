@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "error_message.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/plan/plan.hpp"
+#include "trireme/schedule/lower.hpp"
 #include "unit/plan/small_layouts.hpp"
 
 namespace trireme::plan {
@@ -23,14 +26,39 @@ TEST(ExtraForwards, ChangeTheOrderAndTheHashOfAPlan) {
     EXPECT_NE(to_json(plan).find(R"("extra_forwards":[2,1,0])"), std::string::npos);
 }
 
-// A stage that runs n micro-batches further ahead gets n more slots.
+// A channel holds two messages per slot. The first stage executes six forwards before its first backward.
 TEST(ExtraForwards, GetSlotsForTheMessagesThatAreAhead) {
     Plan plan = make_envpipe_plan();
-    const int slots = plan.training.shape.slots;
 
     set_extra_forwards({3, 1, 0}, plan);
 
-    EXPECT_EQ(plan.training.shape.slots, slots + 2);
+    EXPECT_EQ(plan.training.shape.slots, 3);
+}
+
+// Passes take up to ten times as long as others.
+TEST(ExtraForwards, LetNoPassWaitForASlot) {
+    std::mt19937 random(4);
+    const auto draw = [&](int least, int most) { return std::uniform_int_distribution(least, most)(random); };
+    for (int trial = 0; trial < 300; ++trial) {
+        const int stages = draw(2, 5);
+        Plan plan = make_plan(
+            {.layout = even_grid({.pipe = stages}), .schedule = "envpipe", .microbatches = draw(1, 12)});
+        std::vector<int> extra_forwards;
+        for (int stage = 0; stage < stages; ++stage) extra_forwards.push_back(draw(0, 4));
+        set_extra_forwards(extra_forwards, plan);
+        std::vector<std::vector<schedule::StageCost>> costs(static_cast<std::size_t>(stages));
+        for (std::vector<schedule::StageCost>& of_stage : costs)
+            for (int m = 0; m < plan.microbatches(); ++m)
+                of_stage.push_back({.forward = 1.0 * draw(1, 10), .backward_input = 1.0 * draw(1, 10)});
+
+        schedule::PipelineShape many_slots = plan.training.shape;
+        many_slots.slots = 1000;
+        const schedule::Phases phases =
+            lower_phases(generate_phases(schedule::require_schedule("envpipe"), many_slots), many_slots);
+        EXPECT_EQ(predict_step(plan.training.phases(), plan.training.shape, schedule::StepCosts(costs)).seconds,
+                  predict_step(phases, many_slots, schedule::StepCosts(costs)).seconds)
+            << testing::PrintToString(extra_forwards) << " with " << plan.microbatches();
+    }
 }
 
 TEST(ExtraForwards, MustFitThePlan) {

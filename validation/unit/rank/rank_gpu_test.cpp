@@ -155,7 +155,7 @@ TEST(StepOutcome, ContainsOnlyGpuStatesThatAllRanksReport) {
     const std::vector<double> some = said_by(&second);
     records::StepOutcome outcome{.size = {.tokens = 1, .targets = 1}};
 
-    add_records(of_two(all, some), outcome);
+    add_records(of_two(all, some), device::MemorySpace::gpu, outcome);
 
     EXPECT_EQ(outcome.gpus.clock_mhz, (std::vector<double>{1755, 1755}));
     EXPECT_EQ(outcome.gpus.celsius, (std::vector<double>{41, 41}));
@@ -163,12 +163,12 @@ TEST(StepOutcome, ContainsOnlyGpuStatesThatAllRanksReport) {
     EXPECT_TRUE(outcome.gpus.used_bytes.empty());
 
     records::StepOutcome without_meter{.size = {.tokens = 1, .targets = 1}};
-    add_records(of_two(said_by(nullptr), all), without_meter);
+    add_records(of_two(said_by(nullptr), all), device::MemorySpace::gpu, without_meter);
     EXPECT_TRUE(without_meter.gpus.clock_mhz.empty());
 
     records::StepOutcome on_processors{.size = {.tokens = 1, .targets = 1}};
     const std::vector<double> plain(records::count_record_fields(device::MemorySpace::host));
-    add_records(of_two(plain, plain), on_processors);
+    add_records(of_two(plain, plain), device::MemorySpace::host, on_processors);
     EXPECT_TRUE(on_processors.gpus.clock_mhz.empty());
     EXPECT_EQ(on_processors.energy_of_ranks, std::vector<records::EnergyPhases>(2));
 }

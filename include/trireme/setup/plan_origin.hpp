@@ -1,0 +1,37 @@
+// The origin of the plan of a run, which checkpoints store.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trireme/layout/layout.hpp"
+#include "trireme/plan/decision.hpp"
+
+namespace trireme::setup {
+
+// The predicted time and energy of a step, over all ranks.
+struct StepFigures {
+    double seconds = 0;
+    double joules = 0;
+};
+
+// The origin of the current plan of a run: the options of the run, or a decision.
+struct PlanOrigin {
+    std::string hash = {};       // hash of the plan that follows from the options, clocks included
+    layout::Layout layout = {};  // layout of the plan that follows from the options, as if no rank were slow
+    // The step before --energy chose the order and the clocks of this plan; empty without --energy, and if the
+    // layout has changed.
+    std::optional<StepFigures> baseline = {};
+    // With --reconfigure: the number of steps in a row, up to the current one, in which no clock was raised.
+    std::size_t quiet_steps = 0;
+    // The decision that led to the current plan; empty if the run uses the plan of its options.
+    std::optional<plan::Decision> decision = {};
+    // The next two fields are set only if the run resumes with the decision of its checkpoint.
+    std::vector<double> slowness = {};  // per rank: see plan::Observation
+    std::size_t steady_steps = 0;       // number of steps since the slowness of any rank last changed
+    std::string explanation = {};  // for users: the plan with which a resumed run begins, and why; may be empty
+};
+
+}  // namespace trireme::setup
