@@ -57,6 +57,8 @@ Json json_in(const fs::path& file) { return Json::parse(read_text(file), nullptr
 
 // Returns the run in `folder` if it is complete.
 std::optional<Run> complete_run(const fs::path& folder) {
+    const Json plan = json_in(folder / plan_file);
+    if (plan.is_object()) return Run{.summary = plan, .program = plan.value("version", "")};
     const Json summary = json_in(folder / "summary.json");
     const Json manifest = json_in(folder / "manifest.json");
     if (!summary.is_object() || !manifest.is_object()) return std::nullopt;
@@ -72,6 +74,7 @@ Run run_of(const Study& study, const Point& point, const std::string& program, c
     const std::string text = fmt::format("{}\n", fmt::join(words, "\n"));
     if (const auto known = complete_run(folder); known && read_text(command) == text) return *known;
     fs::remove_all(folder);  // removes an interrupted run, or one with other options
+    if (study.command == "plan") fs::create_directories(folder);
     write_text(command, text);
     const fs::path log = records / (point.folder + ".log");
     const int code = run(words, log);

@@ -192,7 +192,10 @@ std::vector<std::string> words_for(const Study& study, const Point& point, const
         if (used_options.contains(option)) continue;
         words.insert(words.end(), {"--" + option, value});
     }
-    words.insert(words.end(), {"--run-dir", folder.string(), "--quiet"});
+    if (study.command == "plan")
+        words.insert(words.end(), {"--format", "json", "--output", (folder / plan_file).string()});
+    else
+        words.insert(words.end(), {"--run-dir", folder.string(), "--quiet"});
     return words;
 }
 

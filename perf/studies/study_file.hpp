@@ -14,9 +14,9 @@
 // and "charts" are optional. A word of "launch" may contain an option's value, by its name in braces. If
 // "command" is "train", such an option is passed only to the launcher. An option may contain another option's
 // value in the same way, as "slow": "rank=0,factor={factor}" does; the other option is then not passed to the
-// program. Figures are those of summary.json, with "/" between levels. "beside" adds a second run of each point
-// with its own options. The fraction of a figure that these options save is a figure of its own: exposed_comm
-// is 1 - seconds of the second run / seconds.
+// program. Figures are those of summary.json, or of `plan --format json` if "command" is "plan", with "/"
+// between levels. "beside" adds a second run of each point with its own options. The fraction of a figure that
+// these options save is a figure of its own: exposed_comm is 1 - seconds of the second run / seconds.
 #pragma once
 
 #include <filesystem>
@@ -69,7 +69,10 @@ std::vector<Point> make_points(const Study& study);
 // Returns the second run of a point, in which the options of the comparison replace those of the point.
 Point beside(const Point& point, const ComparisonSpec& comparison);
 
-// Returns the command line of a point, whose records go to `folder`.
+inline constexpr const char* plan_file = "plan.json";  // the result of the command `plan`
+
+// Returns the command line of a point, whose records go to `folder`. The command `plan` writes only
+// `plan_file`.
 std::vector<std::string> words_for(const Study& study, const Point& point, const std::string& program,
                                    const std::filesystem::path& folder);
 
