@@ -129,6 +129,7 @@ void FigureSum::add_energy(const StepOutcome& outcome) {
     if (figures_.steps == 1) sums.resize(outcome.energy_of_ranks.size());
     if (sums.size() != outcome.energy_of_ranks.size()) sums.clear();
     for (std::size_t rank = 0; rank < sums.size(); ++rank) sums[rank] += outcome.energy_of_ranks[rank];
+    if (const auto energy = sum_energy(outcome.energy_of_ranks)) step_joules_.push_back(energy->sum());
 }
 
 void FigureSum::add_plan_change(const PlanChange& change, double bubble_limit) {
@@ -146,6 +147,10 @@ void FigureSum::add_look(double seconds) {
 Figures FigureSum::finish(const std::optional<Evaluation>& validation) const {
     Figures figures = figures_;
     if (!step_seconds_.empty()) figures.median_step_seconds = compute_median(step_seconds_);
+    if (!figures.energy_of_ranks.empty()) {
+        figures.median_step_joules = compute_median(step_joules_);
+        figures.last_step_joules = step_joules_.back();
+    }
     if (figures.seconds > 0) figures.bubble_limit = min_idle_seconds_ / figures.seconds;
     figures.earlier_steps = earlier_.count;
     figures.judged_steps = figures.steps + (earlier_.first_loss ? earlier_.count : 0);

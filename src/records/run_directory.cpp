@@ -138,6 +138,8 @@ void add_speed(Summary& summary, const Figures& f, std::optional<std::size_t> to
     summary.seconds = f.seconds;
     summary.median_step_s = f.median_step_seconds;
     summary.last_step_s = f.last_step_seconds;
+    summary.median_step_j = f.median_step_joules;
+    summary.last_step_j = f.last_step_joules;
     summary.tokens = to_figure(f.tokens);
     summary.tokens_per_s = f.compute_tokens_per_second();
     if (tokens_of_image) summary.images_per_s = f.compute_tokens_per_second() / to_figure(*tokens_of_image);

@@ -62,6 +62,8 @@ void visit_fields(auto& visit, As<Summary> auto& summary) {
     visit("comm_wait_s", summary.comm_wait_s);
     visit("energy_j", summary.energy_j);
     visit("energy_j_of_ranks", summary.energy_j_of_ranks);
+    visit("step_j/median", summary.median_step_j);
+    visit("step_j/last", summary.last_step_j);
     visit_phases(visit, summary.energy_phases_j);
     visit.count("saving/checkpoints", summary.checkpoints);
     visit("saving/stall_s", summary.save_stall_s);

@@ -60,11 +60,11 @@ struct Figures {
     std::optional<double> last_loss;   // mean of the last tenth of this start's losses
     std::optional<Evaluation> validation;
     double seconds = 0;  // sum over the steps of this start
-    double median_step_seconds = 0;
-    double last_step_seconds = 0;
-    std::size_t tokens = 0;         // without padding
-    std::size_t padded_tokens = 0;  // with padding
-    double flops = 0;               // FLOPs that the model needs, not those that kernels execute
+    double median_step_seconds = 0, last_step_seconds = 0;
+    std::optional<double> median_step_joules = {}, last_step_joules = {};  // of all ranks; see energy_of_ranks
+    std::size_t tokens = 0;                                                // without padding
+    std::size_t padded_tokens = 0;                                         // with padding
+    double flops = 0;  // FLOPs that the model needs, not those that kernels execute
     // Like `flops`, without the masked half of the attention scores; empty if the model is not causal.
     std::optional<double> causal_flops;
     double peak_flops = 0;       // peak FLOP/s of all ranks together
@@ -141,6 +141,7 @@ private:
     std::vector<double> skipped_fraction_sums_ = {};  // per rank, sum over the steps
     std::vector<double> losses_;
     std::vector<double> step_seconds_;  // per step
+    std::vector<double> step_joules_;   // per measured step
     // FLOP/s of the fastest step. FLOPs of masked scores, which kernels may skip, do not count.
     double max_flop_rate_ = 0;
     std::size_t fastest_step_ = 0;  // counts from 1

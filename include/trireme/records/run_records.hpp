@@ -118,6 +118,7 @@ struct Summary {
     Figure comm_wait_s;                                          // mean over the ranks
     Figure energy_j;                                             // sum over the ranks
     std::vector<double> energy_j_of_ranks;
+    Figure median_step_j, last_step_j;  // of all ranks
     EnergyParts<std::vector<double>> energy_phases_j;
     // Number of checkpoints; seconds for which they blocked rank 0; and the part of these seconds that rank 0
     // waited for the previous checkpoint.
