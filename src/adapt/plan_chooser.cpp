@@ -18,6 +18,7 @@
 #include "trireme/policy/planner.hpp"
 #include "trireme/policy/resize.hpp"
 #include "trireme/setup/elastic_layout.hpp"
+#include "trireme/setup/energy_planning.hpp"
 #include "trireme/setup/machine.hpp"
 
 namespace trireme::adapt {
@@ -37,7 +38,8 @@ void check_followed_lengths(const setup::Setup& setup, const std::vector<int>& n
 }
 
 std::size_t find_next_policy_step(const config::PolicyConfig& policy, std::size_t first, std::size_t steps) {
-    if (policy.straggler == config::StragglerPolicy::off) return steps;
+    if (policy.straggler == config::StragglerPolicy::off && policy.energy == config::Energy::baseline)
+        return steps;
     return std::min(steps, (first / policy.look_every + 1) * policy.look_every);
 }
 
@@ -50,7 +52,7 @@ PlanChooser::PlanChooser(const setup::Job& job, const setup::PlanState& current,
       recorded_decisions_(std::move(recorded)),
       observer_(static_cast<int>(nodes.size())),
       migration_trials_(std::make_unique<MigrationTrials>()),
-      reconfiguration_(std::make_unique<Reconfiguration>(job, current, origin_.quiet_steps)) {
+      reconfiguration_(std::make_unique<Reconfiguration>(job, current, origin_)) {
     for (plan::Decision& decision : recorded_decisions_)
         if (decision.policy.empty()) decision.policy = "recorded";
     make_rules({});
@@ -180,6 +182,7 @@ std::optional<plan::Decision> PlanChooser::decide(const plan::Observation& obser
 // Called if the plan stays. Notes a refusal for the user if a rank is slow but the run still uses the plan of
 // its options, unless another refusal was noted.
 void PlanChooser::report_idle_policy(const plan::Observation& observed) {
+    if (job_.config.policy.straggler == config::StragglerPolicy::off) return;
     const plan::Plan& plan = current_.plan;
     const auto slowest = std::ranges::max_element(observed.slowness);
     const bool is_slow = slowest != observed.slowness.end() && *slowest > policy::SlownessRules{}.slow_factor;
@@ -194,6 +197,7 @@ void PlanChooser::report_idle_policy(const plan::Observation& observed) {
 
 std::optional<Choice> PlanChooser::choose(std::size_t step) {
     const plan::Observation observed = observer_.make_observation(step);
+    chosen_baseline_.reset();
     const auto recorded = std::ranges::find(recorded_decisions_, step, &plan::Decision::step);
     if (recorded != recorded_decisions_.end())
         return make_choice(*recorded, plan_transition(job_, current_, nodes_, *recorded), observed);
@@ -203,23 +207,55 @@ std::optional<Choice> PlanChooser::choose(std::size_t step) {
         if (!choice && is_policy_step(step)) report_idle_policy(observed);
         return choice;
     }
-    std::optional<plan::Decision> decision;
-    if (is_policy_step(step)) decision = migration_trials_->end_useless_migration(observed, current_.plan);
+    std::optional<plan::Decision> decision = decide_energy(observed);
+    if (!decision && is_policy_step(step))
+        decision = migration_trials_->end_useless_migration(observed, current_.plan);
     if (!decision) decision = decide(observed);
     if (!decision && is_policy_step(step)) report_idle_policy(observed);
     if (!decision && reconfiguration_->is_running()) {
         decision = reconfiguration_->decide(step);
-        origin_.quiet_steps = reconfiguration_->quiet_steps();
-        if (!reconfiguration_->is_running()) energy_report_ = reconfiguration_->describe_end(origin_);
+        if (!reconfiguration_->is_running()) energy_report_ = reconfiguration_->describe_end();
     }
     if (!decision) return std::nullopt;
     std::string why;
+    if (sets_energy_clocks() && decision->clocks.empty() && policy::is_any_rank_slow(observed)) {
+        const auto state = try_make_state(job_, current_, static_cast<int>(nodes_.size()), *decision, why);
+        if (state) add_energy(observed, *state, *decision);
+        decision->causes.push_back({.proposer = energy_policy, .reason = policy::describe_slowness(observed)});
+    }
     auto transition = try_plan_transition(job_, current_, nodes_, *decision, why);
     if (!transition) {
         note_refusal(why);
         return std::nullopt;
     }
     return make_choice(std::move(*decision), std::move(*transition), observed);
+}
+
+// Changes clocks before the layout: this takes no time, and ranks wait less until work has moved.
+std::optional<plan::Decision> PlanChooser::decide_energy(const plan::Observation& observed) {
+    if (!sets_energy_clocks() || !is_policy_step(observed.step) ||
+        !policy::has_slowness_changed(origin_.clocked_slowness, observed.slowness))
+        return std::nullopt;
+    const plan::Plan& plan = current_.plan;
+    plan::Decision decision{.step = observed.step,
+                            .layout = plan.layout,
+                            .skipped = plan.skipped,
+                            .migrations = plan.migrations,
+                            .policy = energy_policy,
+                            .reason = policy::describe_slowness(observed)};
+    add_energy(observed, current_, decision);
+    return decision;
+}
+
+// Sets the order and the clocks of a decision, whose plan is that of `state`.
+void PlanChooser::add_energy(const plan::Observation& observed, setup::PlanState state,
+                             plan::Decision& decision) {
+    if (!state.plan.training.shape.extra_forwards.empty()) set_extra_forwards({}, state.plan);
+    const setup::PlannedEnergy energy =
+        plan_energy(job_, static_cast<int>(nodes_.size()), state, observed.step, observed.slowness);
+    decision.extra_forwards = energy.plan.training.shape.extra_forwards;
+    decision.clocks = list_pass_clocks(energy.plan);
+    chosen_baseline_ = energy.before;
 }
 
 // The next step may not fit into the memory of the current plan, so that ranks plan it only after a change.
@@ -282,6 +318,7 @@ Choice PlanChooser::make_choice(plan::Decision decision, PlanTransition transiti
     if (sets_energy_clocks() || !decision.clocks.empty())
         decision.clocks = list_pass_clocks(transition.to.plan);
     decision.extra_forwards = transition.to.plan.training.shape.extra_forwards;
+    chosen_slowness_ = observed.slowness;
     if (sets_energy_clocks())
         migration_trials_->prepare_none();  // the new plan may have other clocks
     else
@@ -291,8 +328,9 @@ Choice PlanChooser::make_choice(plan::Decision decision, PlanTransition transiti
 }
 
 bool PlanChooser::is_policy_step(std::size_t step) const {
-    return job_.config.policy.straggler != config::StragglerPolicy::off && step > 0 &&
-           step % job_.config.policy.look_every == 0;
+    const bool looks_at_ranks =
+        job_.config.policy.straggler != config::StragglerPolicy::off || sets_energy_clocks();
+    return looks_at_ranks && step > 0 && step % job_.config.policy.look_every == 0;
 }
 
 bool PlanChooser::has_recorded_decision(std::size_t step) const {
@@ -314,10 +352,11 @@ void PlanChooser::note_change(Choice& choice, const records::PlanChange& change)
     decision.terms["moved_bytes"] = static_cast<double>(change.moved_bytes);
     decision.terms["kept_bytes"] = static_cast<double>(change.kept_bytes);
     migration_trials_->begin(decision.step);
+    if (decision.policy != reconfigure_policy && decision.policy != energy_policy) observer_.begin_plan();
     if (decision.policy != reconfigure_policy) {
-        observer_.begin_plan();
+        origin_.clocked_slowness = chosen_slowness_;
+        origin_.baseline = chosen_baseline_;
         reconfiguration_->restart();
-        origin_.quiet_steps = 0;
     }
     last_refusal_.clear();
     if (change.moved_bytes + change.kept_bytes > 0) {
@@ -328,7 +367,6 @@ void PlanChooser::note_change(Choice& choice, const records::PlanChange& change)
         estimate_.add(change.moved_bytes, change.seconds);
     }
     note_origin(decision, current_.plan, origin_);
-    if (change.moved_bytes + change.kept_bytes > 0) origin_.baseline.reset();  // it belongs to another layout
 }
 
 std::size_t PlanChooser::find_next_possible_change(std::size_t first) const {

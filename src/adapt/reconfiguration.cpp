@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "trireme/adapt/plan_chooser.hpp"
+#include "trireme/records/figures.hpp"
 #include "trireme/setup/clocks.hpp"
 #include "trireme/setup/energy_clocks.hpp"
 
@@ -18,27 +19,28 @@ const char* name_rule(config::Reconfigure reconfigure) {
     return reconfigure == config::Reconfigure::greedy ? "greedy" : "balanced";
 }
 
-double sum_joules(const std::vector<records::EnergyPhases>& ranks) {
-    double joules = 0;
-    for (const records::EnergyPhases& rank : ranks) joules += rank.sum();
-    return joules;
+// Returns for example "24.8 J and 0.331 s".
+std::string describe_figures(const setup::StepFigures& figures) {
+    return figures.joules ? fmt::format("{:.4g} J and {:.4g} s", *figures.joules, figures.seconds)
+                          : fmt::format("{:.4g} s", figures.seconds);
 }
 
 }  // namespace
 
 bool Reconfiguration::is_running() const {
-    return job_.config.policy.reconfigure != config::Reconfigure::none &&
-           job_.config.policy.decisions.empty() && quiet_steps_ <= policy::max_quiet_steps;
+    return reconfigures(job_.config.policy.energy, job_.config.policy.reconfigure) && job_.config.policy.decisions.empty() &&
+           origin_.quiet_steps <= policy::max_quiet_steps;
 }
 
 void Reconfiguration::observe(const records::StepOutcome& outcome) {
     waits_of_ranks_ = outcome.pass_waits;
     seconds_ = outcome.seconds;
-    joules_ = sum_joules(outcome.energy_of_ranks);
+    joules_.reset();
+    if (const auto energy = sum_energy(outcome.energy_of_ranks)) joules_ = energy->sum();
 }
 
 void Reconfiguration::restart() {
-    quiet_steps_ = 0;
+    origin_.quiet_steps = 0;
     waits_of_ranks_.clear();
 }
 
@@ -67,10 +69,10 @@ std::optional<plan::Decision> Reconfiguration::decide(std::size_t step) {
     const std::vector<policy::PassOfTeam> path =
         find_critical_path(plan.training.shape, teams, find_team_waits(), threshold);
     waits_of_ranks_.clear();
-    ++quiet_steps_;
+    ++origin_.quiet_steps;
     const std::optional<int> raised_mhz = raise_clocks(setup::find_raise_rule(job_.config.policy), path, teams);
     if (!raised_mhz) return std::nullopt;
-    quiet_steps_ = 0;
+    origin_.quiet_steps = 0;
     plan::Plan raised = plan;
     setup::set_team_clocks(teams, raised);
     return plan::Decision{.step = step,
@@ -84,13 +86,13 @@ std::optional<plan::Decision> Reconfiguration::decide(std::size_t step) {
                                                 name_rule(job_.config.policy.reconfigure), *raised_mhz)};
 }
 
-std::string Reconfiguration::describe_end(const setup::PlanOrigin& origin) const {
-    if (quiet_steps_ != policy::max_quiet_steps + 1) return {};
-    std::string text = fmt::format("{} reconfiguration has settled at {:.4g} J and {:.4g} s a step",
-                                   name_rule(job_.config.policy.reconfigure), joules_, seconds_);
-    if (origin.baseline)
-        text += fmt::format("; {:.4g} J and {:.4g} s before clocks were set", origin.baseline->joules,
-                            origin.baseline->seconds);
+std::string Reconfiguration::describe_end() const {
+    if (origin_.quiet_steps != policy::max_quiet_steps + 1) return {};
+    std::string text =
+        fmt::format("{} reconfiguration has settled at {} a step", name_rule(job_.config.policy.reconfigure),
+                    describe_figures({.seconds = seconds_, .joules = joules_}));
+    if (origin_.baseline)
+        text += fmt::format("; {} before clocks were set", describe_figures(*origin_.baseline));
     return text;
 }
 

@@ -25,8 +25,9 @@ struct SavedOrigin {
     std::string straggler;         // value of --straggler
     std::vector<double> slowness;  // per rank; see plan::Observation
     std::size_t steady_steps = 0;  // steps since a rank's slowness last changed
-    std::size_t quiet_steps = 0;   // see PlanOrigin
-    plan::Decision decision;       // the decision that led to the plan
+    std::size_t quiet_steps = 0;   // this and the next one: see PlanOrigin
+    std::vector<double> clocked_slowness;
+    plan::Decision decision;  // the decision that led to the plan
 };
 
 // Parses the entry of a checkpoint. Empty if the entry does not have the form that this program writes.
@@ -37,6 +38,7 @@ std::optional<SavedOrigin> parse_saved_origin(const Json& facts, const std::stri
                           .slowness = facts.at("slowness"),
                           .steady_steps = facts.at("steady_steps"),
                           .quiet_steps = facts.value("quiet_steps", std::size_t{0}),
+                          .clocked_slowness = facts.value("clocked_slowness", std::vector<double>()),
                           .decision = plan::parse_decisions(facts.at("decision").dump(), place).at(0)};
         if (std::ranges::all_of(saved.slowness, [](double factor) { return factor >= 1; })) return saved;
     } catch (const Json::exception&) {  // a field is missing or has another type
@@ -77,6 +79,10 @@ std::string apply_saved_decision(SavedOrigin saved, setup::Setup& setup, const s
     setup.origin.slowness = std::move(saved.slowness);
     setup.origin.steady_steps = saved.steady_steps;
     setup.origin.quiet_steps = saved.quiet_steps;
+    setup.origin.clocked_slowness = std::move(saved.clocked_slowness);
+    const bool is_any_rank_slow =
+        std::ranges::any_of(setup.origin.clocked_slowness, [](double factor) { return factor > 1; });
+    if (is_any_rank_slow || !(decision.layout == setup.origin.layout)) setup.origin.baseline.reset();
     setup.origin.decision = std::move(saved.decision);
     return {};
 }
@@ -175,6 +181,7 @@ std::string describe_origin(const setup::Job& job, const setup::PlanOrigin& orig
                 {"slowness", observed.slowness},
                 {"steady_steps", observed.steady_steps},
                 {"quiet_steps", origin.quiet_steps},
+                {"clocked_slowness", origin.clocked_slowness},
                 {"decision", Json::parse(to_json(*origin.decision))}}
         .dump();
 }

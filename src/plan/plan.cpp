@@ -353,6 +353,15 @@ void set_extra_forwards(const std::vector<int>& extra_forwards, Plan& plan) {
                               ", but the layout has ", format_count(stages, "stage"),
                               "; give one number per stage"));
     schedule::PipelineShape shape = plan.training.shape;
+    for (std::size_t stage = 0; stage < extra_forwards.size(); ++stage) {
+        int max_turns = 0;
+        for (const int team : shape.holders[stage])
+            max_turns = std::max(max_turns, shape.count_turns(team, static_cast<int>(stage)));
+        if (extra_forwards[stage] > max_turns)
+            throw ConfigError(cat("\"extra_forwards\" is ", extra_forwards[stage], " for stage ", stage,
+                                  ", but a replica of this stage executes at most ", max_turns,
+                                  " micro-batches in a step; lower it"));
+    }
     shape.extra_forwards = extra_forwards;
     const schedule::Phases compute = generate_phases(schedule::require_schedule(plan.schedule), shape);
     const int slots = std::max(shape.slots, count_slots_for_any_durations(compute.body));

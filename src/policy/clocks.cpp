@@ -77,11 +77,11 @@ std::vector<std::size_t> find_best_clocks(const std::vector<std::vector<double>>
     return best;
 }
 
-std::vector<schedule::Instruction> list_envelope(const schedule::Program& program, bool holds_last_stage) {
+std::vector<schedule::Instruction> list_envelope(const schedule::Program& program, bool is_last_stage) {
     std::vector<schedule::Instruction> passes;
     for (const schedule::Instruction& each : program)
         if (is_compute(each.op)) passes.push_back(each);
-    if (holds_last_stage || passes.empty()) return passes;
+    if (is_last_stage || passes.empty()) return passes;
     return {passes.front(), passes.back()};
 }
 

@@ -137,7 +137,7 @@ std::optional<int> raise_clocks(RaiseRule rule, const std::vector<PassOfTeam>& p
     for (const auto& [team, pass] : chosen) {
         const int mhz = round_up(replaced + distance, teams[team].clocks);
         for (ClockedTeam& other : teams)
-            if (other.group == teams[team].group) other.mhz[pass] = mhz;
+            if (other.group == teams[team].group) other.mhz[pass] = std::max(other.mhz[pass], mhz);
     }
     return replaced;
 }

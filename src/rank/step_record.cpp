@@ -11,7 +11,7 @@ using Fields = records::RecordFields;
 
 std::size_t count_record_numbers(const setup::Job& job, const plan::Plan& plan) {
     const std::size_t fields = records::count_record_fields(job.memory_space);
-    if (job.config.policy.reconfigure == config::Reconfigure::none) return fields;
+    if (!reconfigures(job.config.policy.energy, job.config.policy.reconfigure)) return fields;
     std::ptrdiff_t max_passes = 0;
     for (const schedule::Program& program : plan.training.programs)
         max_passes = std::max(max_passes, std::ranges::count_if(program, [](const schedule::Instruction& each) {

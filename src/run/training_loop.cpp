@@ -88,8 +88,7 @@ private:
                 context_.recorder.record_plan_change(choice->decision, change, context_.current);
             }
             // In a ghost run, all ranks then plan their steps from the same change.
-            const bool reconfigures = job_.config.policy.reconfigure != config::Reconfigure::none;
-            if (plan_chooser.looks_ahead() || reconfigures) backend_.wait_for_records();
+            if (plan_chooser.looks_ahead() || reconfigures(job_.config.policy.energy, job_.config.policy.reconfigure)) backend_.wait_for_records();
         }
         if (choice || is_policy_step) backend_.trainer().rebalance_matmuls();
         if (!choice && is_policy_step && backend_.keeps_records())

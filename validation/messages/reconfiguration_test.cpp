@@ -90,6 +90,26 @@ TEST_F(Reconfiguration, ContinuesAfterAResumeAndInAReplay) {
     EXPECT_EQ(list("rest", "plan"), std::vector<json>(plans.begin() + 3, plans.end()));
 }
 
+// The rank becomes slow in step 43. The checkpoint of step 46 knows that, but the clocks change after step 50
+// only.
+TEST_F(Reconfiguration, FollowsASlowRankAfterAResume) {
+    const std::string slow = "--slow rank=1,factor=2,steps=43:52 ";
+    simulate("--steps 52 --schedule envpipe --energy envelope --reconfigure balanced --checkpoint-every 46 " +
+             slow + "--run-dir run");
+    simulate("--resume run/checkpoints/step-46 --run-dir rest " + slow);
+
+    const auto list_energy_steps = [&](const std::string& folder) {
+        std::vector<json> made = changes(folder);
+        std::erase_if(made, [](const json& change) { return change.at("policy") != "energy"; });
+        std::vector<json> list;
+        for (const json& change : made) list.push_back(change.at("step"));
+        return list;
+    };
+    EXPECT_TRUE(steps("run").at(45).contains("slowness"));
+    EXPECT_EQ(list_energy_steps("run"), std::vector<json>{50});
+    EXPECT_EQ(list_energy_steps("rest"), std::vector<json>{50});
+}
+
 // The loop ends with the time of a step at the highest clocks, and with fewer joules.
 TEST_F(Reconfiguration, SavesEnergyWithoutLosingTime) {
     simulate("--steps 45 --run-dir plain");
@@ -154,6 +174,25 @@ TEST_F(Reconfiguration, EndsWithThePlannedClocks) {
         for (const json& of_stage : clocks)
             EXPECT_TRUE(of_stage.is_string()) << "replicas differ: " << of_stage;
     }
+}
+
+// No clock can be raised, and none needs to be known.
+TEST_F(Reconfiguration, HasNoEffectWithoutClocksThatCouldBeRaised) {
+    write("plain.json", abacus().dump());
+    for (const std::string options :
+         {"--pipe 4 --microbatches 4",
+          "--elastic length --memory-limit 100MB --pipe 2 --data 2 --microbatches 4"}) {
+        const Outcome outcome =
+            run("simulate --math off --quiet --ranks 4 --cluster plain.json --model gpt2-tiny --corpus "
+                "corpus.h5 --batch 8 "
+                "--steps 3 --reconfigure balanced --run-dir " +
+                std::to_string(content().size()) + " " + options);
+        EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+    }
+    EXPECT_EQ(planned("--cluster plain.json --model gpt2-tiny --pipe 4 --microbatches 4 --reconfigure balanced")
+                  .at("prediction")
+                  .count("reconfigure_steps"),
+              0U);
 }
 
 TEST_F(Reconfiguration, NeedsTheSchedulesOfEnvPipe) {

@@ -21,8 +21,10 @@
 
 namespace trireme::adapt {
 
-// Decision::policy of the decisions of --reconfigure. They change clocks only.
+// Decision::policy of decisions that change the clocks, and perhaps the order of passes, but not the layout:
+// those of --reconfigure, and those after a change of the slowness of ranks.
 inline constexpr const char* reconfigure_policy = "reconfigure";
+inline constexpr const char* energy_policy = "energy";
 
 class LengthChooser;
 class MigrationTrials;
@@ -113,6 +115,8 @@ private:
     std::optional<plan::Decision> decide(const plan::Observation& observed);
     std::optional<plan::Decision> decide_layout(const plan::Observation& observed);
     std::optional<plan::Decision> decide_new_sharing(const plan::Observation& observed);
+    std::optional<plan::Decision> decide_energy(const plan::Observation& observed);
+    void add_energy(const plan::Observation& observed, setup::PlanState state, plan::Decision& decision);
     double predict_seconds(const PlanTransition& transition) const;
     double predict_from_links(const PlanTransition& transition) const;
     Choice make_choice(plan::Decision decision, PlanTransition transition, const plan::Observation& observed);
@@ -135,6 +139,9 @@ private:
     layout::Link link_;            // link over which state moves
     std::unique_ptr<MigrationTrials> migration_trials_;
     std::unique_ptr<Reconfiguration> reconfiguration_;
+    // These become PlanOrigin::clocked_slowness and PlanOrigin::baseline if the last choice is carried out.
+    std::vector<double> chosen_slowness_;
+    std::optional<setup::StepFigures> chosen_baseline_;
     std::string energy_report_;       // that take_energy_report() has not returned yet
     std::string unreported_refusal_;  // reason that take_refusal() has not returned yet
     std::string last_refusal_;        // reason that take_refusal() returned last

@@ -9,8 +9,13 @@ namespace trireme::config {
 // least energy for a step; `envelope` keeps the passes of policy::list_envelope() at the highest clock.
 enum class Energy : std::uint8_t { baseline, uniform, envelope };
 
-// Steps after which clocks are raised on the critical path, as EnvPipe does: `none`, or all steps until nothing
-// can be raised, by the rule of the same name in policy::RaiseRule.
+// Rule that raises clocks on the critical path after each step, as EnvPipe does: `none` raises none; the others
+// are those of policy::RaiseRule.
 enum class Reconfigure : std::uint8_t { none, greedy, balanced };
+
+// True if a run raises clocks after its steps. Without clocks of --energy, none can be raised.
+inline bool reconfigures(Energy energy, Reconfigure rule) {
+    return energy != Energy::baseline && rule != Reconfigure::none;
+}
 
 }  // namespace trireme::config

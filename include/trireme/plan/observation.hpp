@@ -31,10 +31,10 @@ struct RankWaits {
 
 // The waits of the passes of a team, or of a rank, in a step. Times are in seconds.
 struct PassWaits {
-    // Per pass, in program order: from the end of the preceding pass, or from the begin of the step, to the
+    // Per pass, in program order: from the end of the preceding pass, or from the beginning of the step, to the
     // arrival of the input; 0 for passes of empty micro-batches.
     std::vector<double> seconds = {};
-    double end = 0;  // of the last pass, from the begin of the step
+    double end = 0;  // of the last pass, from the beginning of the step
 };
 
 // The times of a rank in a step, or their averages over several steps.

@@ -22,8 +22,9 @@ using PassSeconds = std::function<double(const schedule::Instruction& pass, int 
 
 // Returns the passes of a team in the outer envelope of EnvPipe (Choi et al., 2023), which keep the highest
 // clock: all passes of the last stage, and in other stages the first forward and the last backward. If only
-// other passes were slower, and their stages had time to wait, the step would not take longer.
-std::vector<schedule::Instruction> list_envelope(const schedule::Program& program, bool holds_last_stage);
+// other passes were slower, and their stages had time to wait, the step would not take longer. If a rank is
+// slow, its stage takes the place of the last stage.
+std::vector<schedule::Instruction> list_envelope(const schedule::Program& program, bool is_last_stage);
 
 // Facts that decide how many extra forwards a stage executes in EnvPipe's schedule.
 struct WarmUpFacts {

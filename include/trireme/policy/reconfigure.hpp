@@ -48,8 +48,8 @@ enum class RaiseRule : std::uint8_t {
 };
 
 // Raises clocks of passes on `path`, the result of find_critical_path(), to the next clocks of their devices
-// that are at least as high as the rule demands. Other teams of the group follow. Returns the lowest of the
-// clocks that it has replaced; nothing if no clock on the path can be raised.
+// that are at least as high as the rule demands. The same passes of the other teams of the group get the same
+// clocks. Returns the lowest of the clocks that it has replaced; nothing if no clock on the path can be raised.
 std::optional<int> raise_clocks(RaiseRule rule, const std::vector<PassOfTeam>& path,
                                 std::vector<ClockedTeam>& teams);
 

@@ -9,18 +9,20 @@
 
 namespace trireme::setup {
 
-// Returns the plan with the order and the clocks that the options of `run` request.
-// For each team, the clock is searched at which it needs the fewest joules for a step, if all teams have
-// equally low clocks.
+// Returns the plan with the order and the clocks that the options of `run` request. For each team, searches the
+// clock at which it needs the fewest joules for a step, with all teams at equally low clocks.
 // - With --energy uniform, all passes of the team have this clock.
 // - With --energy envelope, the passes of policy::list_envelope() keep the highest clock, the search keeps the
 //   last stage at the highest clock, and teams with equal devices and equal work have equal clocks.
-// - Schedule `envpipe` gets extra forwards (see policy::compute_extra_forwards()), unless --energy is
-// `baseline`
-//   or the plan already has them. They are limited by the memory limits of `run`.
+// - Unless --energy is `baseline`, schedule `envpipe` gets extra forwards, if the plan has none: see
+//   policy::compute_extra_forwards(). They are limited by the memory limits of `run`.
+// - Unless --energy is `baseline`, add_slots_for_clocks() adds slots.
 // - join_short_clocks() applies --clock-every.
-// The costs must have clocks if these options are set; --clock-every is in the unit of the costs.
-plan::Plan choose_energy(plan::Plan plan, const schedule::StepCosts& costs, const PlannedRun& run);
+// The costs must have clocks if these options are set; --clock-every is in the unit of the costs. If ranks are
+// slow, `team_slowness` has the slowness of each team, with which the costs are already multiplied; the stage
+// of the slowest team then takes the place of the last stage.
+plan::Plan choose_energy(plan::Plan plan, const schedule::StepCosts& costs, const PlannedRun& run,
+                         const std::vector<double>& team_slowness = {});
 
 // Returns the teams of a plan with schedule `1f1b` or `envpipe`, and the clocks of their passes. Passes before
 // the first CLOCK have the highest clock. `clocks` has the clocks of each team.
@@ -39,6 +41,10 @@ struct PredictedReconfiguration {
 // Predicts the loop of --reconfigure, without noise. The costs must have clocks if --reconfigure is set.
 PredictedReconfiguration predict_reconfiguration(plan::Plan plan, const schedule::StepCosts& costs,
                                                  const config::PolicyConfig& policy);
+
+// Returns the plan, if its schedule is `1f1b` or `envpipe`, with slots for passes of any durations. Returns it
+// unchanged if these slots do not fit into memory.
+plan::Plan add_slots_for_clocks(plan::Plan plan, const PlannedRun& run);
 
 // Returns the plan without runs of passes at one clock that take less than `min_seconds`: see
 // policy::join_short_runs().

@@ -14,16 +14,17 @@ namespace trireme::setup {
 // The predicted time and energy of a step, over all ranks.
 struct StepFigures {
     double seconds = 0;
-    double joules = 0;
+    std::optional<double> joules = {};  // empty if the joules of a rank are not known
 };
 
 // The origin of the current plan of a run: the options of the run, or a decision.
 struct PlanOrigin {
     std::string hash = {};       // hash of the plan that follows from the options, clocks included
     layout::Layout layout = {};  // layout of the plan that follows from the options, as if no rank were slow
-    // The step before --energy chose the order and the clocks of this plan; empty without --energy, and if the
-    // layout has changed.
+    // The step before --energy chose the order and the clocks of the current plan; empty if it is not known.
     std::optional<StepFigures> baseline = {};
+    std::vector<double> clocked_slowness =
+        {};  // per rank: slowness for which clocks were chosen; empty at first
     // With --reconfigure: the number of steps in a row, up to the current one, in which no clock was raised.
     std::size_t quiet_steps = 0;
     // The decision that led to the current plan; empty if the run uses the plan of its options.

@@ -53,8 +53,12 @@ std::vector<Option> make_decision_options(config::PolicyConfig& policy) {
                          is_uneven, {"a policy that re-shards the model", "--straggler uneven"}),
         make_conditional(make_integer_option({"look-every", "K", "steps between two decisions of the policy"},
                                              policy.look_every, 1),
-                         [&policy] { return policy.straggler != config::StragglerPolicy::off; },
-                         {"a policy for slow ranks", "--straggler resize, migrate, semi or uneven,"}),
+                         [&policy] {
+                             return policy.straggler != config::StragglerPolicy::off ||
+                                    policy.energy != config::Energy::baseline;
+                         },
+                         {"a policy for slow ranks, or clocks that follow their slowness",
+                          "--straggler resize, migrate, semi or uneven, or --energy uniform or envelope"}),
         make_conditional(
             make_choice_option(
                 {"elastic-rule", "", "rule by which the layout follows the lengths of samples"},

@@ -41,16 +41,17 @@ std::vector<Option> make_device_cost_options(config::RunConfig& config) {
                   "the same, but the last stage, and the first forward and the last backward pass of each "
                   "rank, keep the highest clock; needs --schedule 1f1b or envpipe"}}),
             has_cluster, needed_cluster),
-        make_conditional(
-            make_choice_option(
-                {"reconfigure", "", "clocks that are raised after each step until waits show no reason to"},
-                config.policy.reconfigure,
-                {{"default", config::Reconfigure::none, "none"},
-                 {"greedy", config::Reconfigure::greedy,
-                  "that of the last pass on the critical path below its highest clock, by 90 MHz"},
-                 {"balanced", config::Reconfigure::balanced,
-                  "the lowest clocks on the critical path, by 30 MHz; needs --schedule 1f1b or envpipe"}}),
-            has_cluster, needed_cluster),
+        make_conditional(make_choice_option({"reconfigure", "",
+                                             "rule that raises clocks on the critical path after each step, "
+                                             "until none can be raised; needs "
+                                             "--energy, and --schedule 1f1b or envpipe"},
+                                            config.policy.reconfigure,
+                                            {{"default", config::Reconfigure::none, "raises none"},
+                                             {"greedy", config::Reconfigure::greedy,
+                                              "the last clock that can be raised, by 90 MHz"},
+                                             {"balanced", config::Reconfigure::balanced,
+                                              "the lowest clocks that can be raised, by 30 MHz"}}),
+                         has_cluster, needed_cluster),
         make_conditional(
             make_number_option(
                 {"clock-every", "SECONDS",

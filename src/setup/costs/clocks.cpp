@@ -10,16 +10,11 @@
 #include "trireme/device/clock.hpp"
 #include "trireme/schedule/catalog.hpp"
 #include "trireme/schedule/clocks.hpp"
-#include "trireme/schedule/predict.hpp"
 #include "trireme/schedule/schedule_text.hpp"
 #include "trireme/setup/elastic_memory.hpp"
 #include "trireme/setup/energy_clocks.hpp"
+#include "trireme/setup/energy_planning.hpp"
 #include "trireme/setup/machine.hpp"
-#include "trireme/setup/memory_limit.hpp"
-#include "trireme/setup/setup.hpp"
-#include "trireme/setup/stage_work.hpp"
-#include "trireme/setup/step_costs.hpp"
-#include "trireme/setup/step_planner.hpp"
 
 namespace trireme::setup {
 namespace {
@@ -185,24 +180,13 @@ void check_clocks(const plan::Plan& plan, const config::PolicyConfig& policy, co
 std::optional<StepFigures> choose_clocks(const Job& job, int ranks, PlanState& current,
                                          const plan::Decision& decision) {
     const config::RunConfig& config = job.config;
-    const PlannedRun run{.config = config,
-                         .model = job.model,
-                         .request = make_plan_request(config),
-                         .ranks = ranks,
-                         .dtype = job.dtype,
-                         .largest_microbatches = current.largest_microbatches,
-                         .step_levels = current.step_levels,
-                         .device_memory = find_device_memory(config, job.devices, ranks)};
+    const PlannedRun run = describe_planned_run(job, ranks, current);
     const bool has_decided_clocks = !decision.clocks.empty();
-    const bool may_reconfigure = config.policy.energy != config::Energy::baseline &&
-                                 schedule::is_1f1b(current.plan.schedule) && has_decided_clocks;
     if (!decision.extra_forwards.empty()) {
         set_extra_forwards(decision.extra_forwards, current.plan);
         current.plan = fit_to_memory_limit(std::move(current.plan), run);
-    } else if (may_reconfigure) {
-        plan::Plan prepared = current.plan;
-        set_extra_forwards({}, prepared);
-        if (auto fitting = find_plan_within_limit(std::move(prepared), run)) current.plan = *std::move(fitting);
+    } else if (has_decided_clocks && config.policy.energy != config::Energy::baseline) {
+        current.plan = add_slots_for_clocks(std::move(current.plan), run);
     }
     if (has_decided_clocks) set_pass_clocks(decision.clocks, current.plan);
     const ClockSource source = has_decided_clocks
@@ -218,28 +202,17 @@ std::optional<StepFigures> choose_clocks(const Job& job, int ranks, PlanState& c
         return std::nullopt;
     }
     const Machine machine = choose_machine(job, ranks);
-    const RankClocks find_clocks = [&](int rank) { return machine.find_clocks(rank); };
-    check_clocks_of(current.plan, source, find_clocks);
+    check_clocks_of(current.plan, source, [&](int rank) { return machine.find_clocks(rank); });
     const bool chooses_clocks = source.kind == ClockSource::energy;
     if (!chooses_clocks && config.policy.clock_every == 0) return std::nullopt;
-    StepPlanner planner(job, current);
-    std::vector<plan::MicrobatchShape> shapes;
-    for (const stage::BatchShape& shape : planner.list_shapes(decision.step))
-        shapes.push_back(count_shape(shape));
-    const PricedPlan priced = make_priced_plan(job, current);
-    const schedule::StepCosts costs =
-        StepCostPredictor(priced, machine)
-            .predict_at_all_clocks(shapes, planner.plan_step(decision.step).fit.levels);
     if (!chooses_clocks) {
+        const schedule::StepCosts costs = predict_clocked_costs(job, machine, current, decision.step);
         current.plan = join_short_clocks(current.plan, costs, config.policy.clock_every);
         return std::nullopt;
     }
-    const plan::ProvedPrograms& training = current.plan.training;
-    const schedule::StepTime before = predict_step(training.phases(), training.shape, costs);
-    const std::optional<double> joules =
-        sum_joules(current.plan, before.joules, before.seconds, ranks, find_clocks);
-    current.plan = choose_energy(current.plan, costs, run);
-    return StepFigures{.seconds = before.seconds, .joules = joules.value_or(0)};
+    PlannedEnergy energy = plan_energy(job, ranks, current, decision.step);
+    current.plan = std::move(energy.plan);
+    return energy.before;
 }
 
 }  // namespace trireme::setup

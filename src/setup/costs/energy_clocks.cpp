@@ -29,17 +29,20 @@ struct EnergyClocks {
     }
 };
 
-// Returns, for each team, the first team with the same stages, clocks and turns.
+// Returns the kinds of the passes of a program.
+std::vector<schedule::Op> list_passes(const schedule::Program& program) {
+    std::vector<schedule::Op> passes;
+    for (const schedule::Instruction& each : program)
+        if (is_compute(each.op)) passes.push_back(each.op);
+    return passes;
+}
+
+// Returns, for each team, the first team with the same stages, clocks and order of passes.
 std::vector<std::size_t> find_groups(const plan::Plan& plan, const std::vector<schedule::TeamClocks>& clocks) {
-    const schedule::PipelineShape& shape = plan.training.shape;
+    std::vector<std::vector<schedule::Op>> passes;
+    for (const schedule::Program& program : plan.training.programs) passes.push_back(list_passes(program));
     const auto have_equal_work = [&](std::size_t a, std::size_t b) {
-        const std::vector<int>& stages = plan.teams[a].stages;
-        const auto has_equal_turns = [&](int stage) {
-            return shape.count_turns(static_cast<int>(a), stage) ==
-                   shape.count_turns(static_cast<int>(b), stage);
-        };
-        return stages == plan.teams[b].stages && clocks[a] == clocks[b] &&
-               std::ranges::all_of(stages, has_equal_turns);
+        return plan.teams[a].stages == plan.teams[b].stages && clocks[a] == clocks[b] && passes[a] == passes[b];
     };
     std::vector<std::size_t> groups;
     for (std::size_t team = 0; team < plan.teams.size(); ++team) {
@@ -50,8 +53,15 @@ std::vector<std::size_t> find_groups(const plan::Plan& plan, const std::vector<s
     return groups;
 }
 
+// Returns the stage whose passes all keep the highest clock: the last one, or that of the slowest team.
+int find_envelope_stage(const plan::Plan& plan, const std::vector<double>& team_slowness) {
+    if (team_slowness.empty()) return plan.training.shape.stages() - 1;
+    const auto slowest = std::ranges::max_element(team_slowness);
+    return plan.teams[static_cast<std::size_t>(slowest - team_slowness.begin())].stages.front();
+}
+
 EnergyClocks choose_energy_clocks(const plan::Plan& plan, const schedule::StepCosts& costs,
-                                  config::Energy energy) {
+                                  config::Energy energy, int envelope_stage) {
     const schedule::PipelineShape& shape = plan.training.shape;
     const std::size_t teams = plan.teams.size();
     EnergyClocks clocks{.candidates = {},
@@ -60,11 +70,12 @@ EnergyClocks choose_energy_clocks(const plan::Plan& plan, const schedule::StepCo
     for (std::size_t team = 0; team < teams; ++team) {
         std::vector<int>& candidates =
             clocks.candidates.emplace_back(policy::list_candidate_clocks(costs.clocks()[team].mhz));
-        const bool is_last = shape.is_holder(static_cast<int>(team), shape.stages() - 1);
-        if (energy == config::Energy::envelope && is_last) candidates.resize(1);
+        const bool is_in_envelope = shape.is_holder(static_cast<int>(team), envelope_stage);
+        if (energy == config::Energy::envelope && is_in_envelope) candidates.resize(1);
         max_candidates = std::max(max_candidates, candidates.size());
         if (energy != config::Energy::envelope) continue;
-        for (const schedule::Instruction& pass : policy::list_envelope(plan.training.programs[team], is_last))
+        for (const schedule::Instruction& pass :
+             policy::list_envelope(plan.training.programs[team], is_in_envelope))
             clocks.at_highest_clock[team].insert(pass);
     }
     std::vector<std::size_t> groups(teams);  // teams of a group have equal clocks
@@ -118,12 +129,12 @@ std::vector<policy::WarmUpFacts> list_warm_up_facts(const plan::Plan& plan, cons
     return facts;
 }
 
-// Returns the plan with slots for any durations of passes, and with the extra forwards of schedule `envpipe`,
-// which memory limits. Returns the plan itself if not even these slots fit.
+// Returns the plan with the extra forwards of schedule `envpipe`, which memory limits. Returns the plan itself
+// if its slots for any durations of passes do not fit.
 plan::Plan add_extra_forwards(const plan::Plan& plan, const schedule::StepCosts& costs,
                               const EnergyClocks& clocks, const PlannedRun& run) {
     const std::vector<policy::WarmUpFacts> facts = list_warm_up_facts(plan, costs, clocks);
-    plan::Plan prepared = keep_fewer_activations(run, [&](const std::vector<int>& max_activations) {
+    plan::Plan longer = keep_fewer_activations(run, [&](const std::vector<int>& max_activations) {
         std::vector<policy::WarmUpFacts> within_memory = facts;
         for (std::size_t team = 0; team < max_activations.size(); ++team) {
             const int most = max_activations[team] - plan.training.proof.peak_activations[team];
@@ -132,17 +143,21 @@ plan::Plan add_extra_forwards(const plan::Plan& plan, const schedule::StepCosts&
                 max_extra = std::min(max_extra, most);
             }
         }
-        plan::Plan longer = plan;
-        set_extra_forwards(schedule::takes_extra_forwards(plan.schedule)
-                               ? policy::compute_extra_forwards(within_memory)
-                               : std::vector<int>(),
-                           longer);
-        return longer;
+        plan::Plan trial = plan;
+        set_extra_forwards(policy::compute_extra_forwards(within_memory), trial);
+        return trial;
     });
-    return find_plan_within_limit(std::move(prepared), run).value_or(plan);
+    return find_plan_within_limit(std::move(longer), run).value_or(plan);
 }
 
 }  // namespace
+
+plan::Plan add_slots_for_clocks(plan::Plan plan, const PlannedRun& run) {
+    if (!schedule::is_1f1b(plan.schedule)) return plan;
+    plan::Plan prepared = plan;
+    set_extra_forwards(plan.training.shape.extra_forwards, prepared);
+    return find_plan_within_limit(std::move(prepared), run).value_or(std::move(plan));
+}
 
 plan::Plan join_short_clocks(plan::Plan plan, const schedule::StepCosts& costs, double min_seconds) {
     if (min_seconds == 0 || !sets_clocks(plan.training.phases())) return plan;
@@ -162,14 +177,18 @@ plan::Plan join_short_clocks(plan::Plan plan, const schedule::StepCosts& costs, 
     return plan;
 }
 
-// Clocks wait for nothing, so that the proof of the programs holds for all clocks.
-plan::Plan choose_energy(plan::Plan plan, const schedule::StepCosts& costs, const PlannedRun& run) {
+// A CLOCK waits for nothing, so the proof of the programs holds for any clocks.
+plan::Plan choose_energy(plan::Plan plan, const schedule::StepCosts& costs, const PlannedRun& run,
+                         const std::vector<double>& team_slowness) {
     const config::PolicyConfig& policy = run.config.policy;
     if (policy.energy != config::Energy::baseline) {
-        const EnergyClocks clocks = choose_energy_clocks(plan, costs, policy.energy);
+        const EnergyClocks clocks =
+            choose_energy_clocks(plan, costs, policy.energy, find_envelope_stage(plan, team_slowness));
         const bool has_extra_forwards = !plan.training.shape.extra_forwards.empty();
-        if (schedule::is_1f1b(plan.schedule) && !has_extra_forwards)
+        if (schedule::takes_extra_forwards(plan.schedule) && !has_extra_forwards)
             plan = add_extra_forwards(plan, costs, clocks, run);
+        else
+            plan = add_slots_for_clocks(std::move(plan), run);
         schedule::Phases phases = set_energy_clocks(plan.training, clocks);
         plan.training.prologue = std::move(phases.prologue);
         plan.training.programs = std::move(phases.body);
@@ -212,7 +231,7 @@ policy::RaiseRule find_raise_rule(const config::PolicyConfig& policy) {
 PredictedReconfiguration predict_reconfiguration(plan::Plan plan, const schedule::StepCosts& costs,
                                                  const config::PolicyConfig& policy) {
     PredictedReconfiguration result{.plan = std::move(plan)};
-    if (policy.reconfigure == config::Reconfigure::none) return result;
+    if (!reconfigures(policy.energy, policy.reconfigure)) return result;
     plan::ProvedPrograms& training = result.plan.training;
     std::size_t quiet_steps = 0;
     while (quiet_steps <= policy::max_quiet_steps) {

@@ -10,6 +10,7 @@
 
 #include "tools/plan/closed_form.hpp"
 #include "trireme/base/numbers.hpp"
+#include "trireme/base/version.hpp"
 #include "trireme/layout/layout.hpp"
 #include "trireme/records/run_records.hpp"
 #include "trireme/schedule/clocks.hpp"
@@ -152,8 +153,8 @@ std::string format_energy(const Forecast& forecast) {
             100 * (1 - energy.joules / *energy.baseline_joules), *energy.baseline_joules,
             forecast.step.seconds / forecast.baseline_step->seconds);
     if (forecast.reconfigure_steps > 0)
-        text += fmt::format("reconfigure the clocks are those after {}\n",
-                            format_count(forecast.reconfigure_steps, "step"));
+        text +=
+            fmt::format("reconfigure {} steps; the last ones raised no clock\n", forecast.reconfigure_steps);
     return text;
 }
 
@@ -281,8 +282,12 @@ Json make_prediction_json(const Forecast& forecast) {
         prediction["energy_j"] = forecast.energy->joules;
         prediction["energy_limit_j"] = forecast.energy->min_joules;
         if (forecast.energy->baseline_joules)
-            prediction["baseline"] = {{"seconds", forecast.baseline_step->seconds},
-                                      {"energy_j", *forecast.energy->baseline_joules}};
+            prediction["baseline"] = {
+                {"seconds", forecast.baseline_step->seconds},
+                {"energy_j", *forecast.energy->baseline_joules},
+                {"saved", 1 - forecast.energy->joules / *forecast.energy->baseline_joules},
+                {"saved_at_most", 1 - forecast.energy->min_joules / *forecast.energy->baseline_joules},
+                {"slowdown", forecast.step.seconds / forecast.baseline_step->seconds}};
     }
     if (forecast.reconfigure_steps > 0) prediction["reconfigure_steps"] = forecast.reconfigure_steps;
     return prediction;
@@ -367,7 +372,8 @@ std::string to_string(const Forecast& forecast) {
 
 std::string to_json(const Forecast& forecast) {
     const plan::Plan& plan = forecast.plan;
-    Json value{{"model", forecast.model.name},
+    Json value{{"version", describe_version()},
+               {"model", forecast.model.name},
                {"plan", compute_hash(plan)},
                {"schedule", plan.schedule},
                {"micro_batches", plan.microbatches()},

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "error_message.hpp"
@@ -44,7 +45,8 @@ TEST(ExtraForwards, LetNoPassWaitForASlot) {
         Plan plan = make_plan(
             {.layout = even_grid({.pipe = stages}), .schedule = "envpipe", .microbatches = draw(1, 12)});
         std::vector<int> extra_forwards;
-        for (int stage = 0; stage < stages; ++stage) extra_forwards.push_back(draw(0, 4));
+        for (int stage = 0; stage < stages; ++stage)
+            extra_forwards.push_back(draw(0, std::min(4, plan.microbatches())));
         set_extra_forwards(extra_forwards, plan);
         std::vector<std::vector<schedule::StageCost>> costs(static_cast<std::size_t>(stages));
         for (std::vector<schedule::StageCost>& of_stage : costs)
@@ -68,6 +70,10 @@ TEST(ExtraForwards, MustFitThePlan) {
 
     EXPECT_EQ(refuse({1, 0, 0}, make_plan({.layout = even_grid({.pipe = 3}), .microbatches = 6})),
               "\"extra_forwards\" needs schedule envpipe, but the schedule is 1f1b");
+    EXPECT_EQ(refuse({1, 7, 0}, make_envpipe_plan()),
+              "\"extra_forwards\" is 7 for stage 1, but a replica of this stage executes at most 6 "
+              "micro-batches in a "
+              "step; lower it");
     EXPECT_EQ(refuse({1, 0}, make_envpipe_plan()),
               "\"extra_forwards\" has 2 numbers, but the layout has 3 stages; give one number per stage");
 }

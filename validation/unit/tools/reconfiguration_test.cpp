@@ -185,6 +185,7 @@ TEST(Reconfiguration, SavesEnergyIfPassesTakeUnequallyLong) {
 
 TEST(Reconfiguration, SavesLessWithMemoryForOneMoreMicrobatch) {
     config::PolicyConfig policy;
+    policy.energy = Energy::envelope;
     policy.reconfigure = Reconfigure::balanced;
     const auto find_saving = [&](const ClockedPlan& envelope) {
         return compute_gain(envelope,
