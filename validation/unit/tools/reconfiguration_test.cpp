@@ -40,9 +40,7 @@ EnergyGain forecast_gain(const PlanConfig& config) {
     return compute_gain(make_forecast(config).step, make_forecast(baseline).step);
 }
 
-EnergyGain forecast_gain(int pipe, std::size_t microbatches, const std::string& schedule, Reconfigure rule) {
-    return forecast_gain(make_v100_config(pipe, microbatches, Energy::envelope, schedule, rule));
-}
+constexpr int none = -1;
 
 struct TableRow {
     int pipe;
@@ -51,36 +49,57 @@ struct TableRow {
     Reconfigure rule;
     double saved;
     double slowdown;
+    int longer_stage;  // takes 1.15 times as long as the others
 };
+
+const TableRow table[] = {{4, 4, "1f1b", Reconfigure::none, 0.103, 1.23, none},
+                          {4, 4, "1f1b", Reconfigure::greedy, 0.095, 1.00, none},
+                          {4, 4, "1f1b", Reconfigure::balanced, 0.098, 1.00, none},
+                          {4, 4, "envpipe", Reconfigure::none, 0.103, 1.23, none},
+                          {4, 4, "envpipe", Reconfigure::greedy, 0.095, 1.00, none},
+                          {4, 4, "envpipe", Reconfigure::balanced, 0.098, 1.00, none},
+                          {4, 8, "1f1b", Reconfigure::none, 0.131, 1.43, none},
+                          {4, 8, "1f1b", Reconfigure::balanced, 0.056, 1.00, none},
+                          {4, 8, "envpipe", Reconfigure::none, 0.132, 1.42, none},
+                          {4, 8, "envpipe", Reconfigure::greedy, 0.084, 1.00, none},
+                          {4, 8, "envpipe", Reconfigure::balanced, 0.134, 1.00, none},
+                          {4, 16, "1f1b", Reconfigure::none, 0.151, 1.51, none},
+                          {4, 16, "1f1b", Reconfigure::balanced, 0.029, 1.00, none},
+                          {4, 16, "envpipe", Reconfigure::none, 0.151, 1.51, none},
+                          {4, 16, "envpipe", Reconfigure::greedy, 0.044, 1.00, none},
+                          {4, 16, "envpipe", Reconfigure::balanced, 0.087, 1.00, none},
+                          {4, 16, "1f1b", Reconfigure::none, 0.172, 1.35, 3},
+                          {4, 16, "1f1b", Reconfigure::balanced, 0.128, 1.00, 3},
+                          {4, 16, "envpipe", Reconfigure::none, 0.174, 1.34, 3},
+                          {4, 16, "envpipe", Reconfigure::greedy, 0.114, 1.00, 3},
+                          {4, 16, "envpipe", Reconfigure::balanced, 0.164, 1.00, 3},
+                          {4, 16, "1f1b", Reconfigure::none, 0.139, 1.52, 1},
+                          {4, 16, "1f1b", Reconfigure::balanced, 0.091, 1.00, 1},
+                          {4, 16, "envpipe", Reconfigure::none, 0.152, 1.48, 1},
+                          {4, 16, "envpipe", Reconfigure::greedy, 0.074, 0.94, 1},
+                          {4, 16, "envpipe", Reconfigure::balanced, 0.098, 0.94, 1},
+                          {8, 32, "1f1b", Reconfigure::none, 0.189, 1.57, none},
+                          {8, 32, "1f1b", Reconfigure::balanced, 0.030, 1.00, none},
+                          {8, 32, "envpipe", Reconfigure::none, 0.189, 1.57, none},
+                          {8, 32, "envpipe", Reconfigure::greedy, 0.045, 1.00, none},
+                          {8, 32, "envpipe", Reconfigure::balanced, 0.100, 1.00, none}};
 
 // Two independent emulations of EnvPipe gave these figures, except those for 4 x 4, where the search finds 990
 // MHz. At 4 x 4 there are no extra forwards.
 TEST(Reconfiguration, SavesAsMuchAsInEmulationsOfEnvPipe) {
-    for (const auto& [pipe, microbatches, schedule, rule, saved, slowdown] :
-         {TableRow{4, 4, "1f1b", Reconfigure::none, 0.103, 1.23},
-          TableRow{4, 4, "envpipe", Reconfigure::none, 0.103, 1.23},
-          TableRow{4, 4, "1f1b", Reconfigure::greedy, 0.095, 1.00},
-          TableRow{4, 4, "envpipe", Reconfigure::greedy, 0.095, 1.00},
-          TableRow{4, 4, "1f1b", Reconfigure::balanced, 0.098, 1.00},
-          TableRow{4, 4, "envpipe", Reconfigure::balanced, 0.098, 1.00},
-          TableRow{4, 8, "1f1b", Reconfigure::none, 0.131, 1.43},
-          TableRow{4, 8, "1f1b", Reconfigure::balanced, 0.056, 1.00},
-          TableRow{4, 8, "envpipe", Reconfigure::none, 0.132, 1.42},
-          TableRow{4, 8, "envpipe", Reconfigure::greedy, 0.084, 1.00},
-          TableRow{4, 8, "envpipe", Reconfigure::balanced, 0.134, 1.00},
-          TableRow{4, 16, "1f1b", Reconfigure::none, 0.151, 1.51},
-          TableRow{4, 16, "1f1b", Reconfigure::balanced, 0.029, 1.00},
-          TableRow{4, 16, "envpipe", Reconfigure::none, 0.151, 1.51},
-          TableRow{4, 16, "envpipe", Reconfigure::greedy, 0.044, 1.00},
-          TableRow{4, 16, "envpipe", Reconfigure::balanced, 0.087, 1.00},
-          TableRow{8, 32, "1f1b", Reconfigure::none, 0.189, 1.57},
-          TableRow{8, 32, "1f1b", Reconfigure::balanced, 0.030, 1.00},
-          TableRow{8, 32, "envpipe", Reconfigure::none, 0.189, 1.57},
-          TableRow{8, 32, "envpipe", Reconfigure::greedy, 0.045, 1.00},
-          TableRow{8, 32, "envpipe", Reconfigure::balanced, 0.100, 1.00}}) {
-        const EnergyGain gain = forecast_gain(pipe, microbatches, schedule, rule);
+    for (const auto& [pipe, microbatches, schedule, rule, saved, slowdown, longer_stage] : table) {
+        PlanConfig config = make_v100_config(pipe, microbatches, Energy::envelope, schedule, rule);
+        if (longer_stage != none) {
+            schedule::StageCost longer{.forward = 1.15, .backward_input = 1.15, .backward_weight = 1.15};
+            longer.clocked = config.run.costs.stages.front().clocked;
+            config.run.costs.stages.resize(static_cast<std::size_t>(pipe), config.run.costs.stages.front());
+            config.run.costs.stages[static_cast<std::size_t>(longer_stage)] = longer;
+        }
 
-        const std::string row = cat(pipe, " x ", microbatches, ' ', schedule, ' ', static_cast<int>(rule));
+        const EnergyGain gain = forecast_gain(config);
+
+        const std::string row =
+            cat(pipe, " x ", microbatches, ' ', schedule, ' ', static_cast<int>(rule), ' ', longer_stage);
         EXPECT_NEAR(gain.saved, saved, 0.003) << row;
         EXPECT_NEAR(gain.slowdown, slowdown, 0.01) << row;
     }
