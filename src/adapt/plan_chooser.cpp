@@ -221,7 +221,8 @@ std::optional<Choice> PlanChooser::choose(std::size_t step) {
     if (sets_energy_clocks() && decision->clocks.empty() && policy::is_any_rank_slow(observed)) {
         const auto state = try_make_state(job_, current_, static_cast<int>(nodes_.size()), *decision, why);
         if (state) add_energy(observed, *state, *decision);
-        decision->causes.push_back({.proposer = energy_policy, .reason = policy::describe_slowness(observed)});
+        decision->causes.push_back(
+            {.proposer = plan::energy_policy, .reason = policy::describe_slowness(observed)});
     }
     auto transition = try_plan_transition(job_, current_, nodes_, *decision, why);
     if (!transition) {
@@ -241,7 +242,7 @@ std::optional<plan::Decision> PlanChooser::decide_energy(const plan::Observation
                             .layout = plan.layout,
                             .skipped = plan.skipped,
                             .migrations = plan.migrations,
-                            .policy = energy_policy,
+                            .policy = plan::energy_policy,
                             .reason = policy::describe_slowness(observed)};
     add_energy(observed, current_, decision);
     return decision;
@@ -352,8 +353,9 @@ void PlanChooser::note_change(Choice& choice, const records::PlanChange& change)
     decision.terms["moved_bytes"] = static_cast<double>(change.moved_bytes);
     decision.terms["kept_bytes"] = static_cast<double>(change.kept_bytes);
     migration_trials_->begin(decision.step);
-    if (decision.policy != reconfigure_policy && decision.policy != energy_policy) observer_.begin_plan();
-    if (decision.policy != reconfigure_policy) {
+    if (decision.policy != plan::reconfigure_policy && decision.policy != plan::energy_policy)
+        observer_.begin_plan();
+    if (decision.policy != plan::reconfigure_policy) {
         origin_.clocked_slowness = chosen_slowness_;
         origin_.baseline = chosen_baseline_;
         reconfiguration_->restart();

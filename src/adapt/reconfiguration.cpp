@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "trireme/adapt/plan_chooser.hpp"
 #include "trireme/records/figures.hpp"
 #include "trireme/setup/clocks.hpp"
 #include "trireme/setup/energy_clocks.hpp"
@@ -28,8 +27,8 @@ std::string describe_figures(const setup::StepFigures& figures) {
 }  // namespace
 
 bool Reconfiguration::is_running() const {
-    return reconfigures(job_.config.policy.energy, job_.config.policy.reconfigure) && job_.config.policy.decisions.empty() &&
-           origin_.quiet_steps <= policy::max_quiet_steps;
+    return reconfigures(job_.config.policy.energy, job_.config.policy.reconfigure) &&
+           job_.config.policy.decisions.empty() && origin_.quiet_steps <= policy::max_quiet_steps;
 }
 
 void Reconfiguration::observe(const records::StepOutcome& outcome) {
@@ -81,7 +80,7 @@ std::optional<plan::Decision> Reconfiguration::decide(std::size_t step) {
                           .migrations = plan.migrations,
                           .extra_forwards = plan.training.shape.extra_forwards,
                           .clocks = list_pass_clocks(raised),
-                          .policy = reconfigure_policy,
+                          .policy = plan::reconfigure_policy,
                           .reason = fmt::format("{}: raises {} MHz on the critical path",
                                                 name_rule(job_.config.policy.reconfigure), *raised_mhz)};
 }

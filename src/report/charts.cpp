@@ -132,6 +132,7 @@ std::string draw_step_charts(const RunRecords& records) {
     return chart("Seconds per step", "seconds",
                  {{"measured", &records::StepLine::seconds},
                   {"predicted from the sample lengths", &records::StepLine::predicted_s}}) +
+           chart("Energy of all ranks per step", "J", {{"measured", &records::StepLine::energy_j}}) +
            chart("Tokens per step", "tokens",
                  {{"of samples", &records::StepLine::tokens},
                   {"with padding", &records::StepLine::padded_tokens}}) +

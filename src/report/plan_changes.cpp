@@ -99,7 +99,19 @@ std::string describe_plan_change(const plan::Decision& decision, const PlanBefor
     if (decision.microbatches && decision.microbatches != before.microbatches)
         add(format_count(static_cast<std::size_t>(*decision.microbatches), "micro-batch"));
     for (const std::string& words : describe_sharing(decision)) add(words);
-    return html.empty() ? make_element("div", "no rank skips channels or offloads work") : html;
+    if (!html.empty()) return html;
+    return make_element("div", decision.clocks.empty() ? "no rank skips channels or offloads work"
+                                                       : "other clocks, and perhaps another order of passes");
+}
+
+// Returns the index of the last of the decisions of --reconfigure that follow each other from `index` on. If
+// the decision is another one, returns `index`.
+std::size_t find_last_of_reconfiguration(const std::vector<plan::Decision>& decisions, std::size_t index) {
+    const auto is_reconfiguration = [&](std::size_t i) {
+        return i < decisions.size() && decisions[i].policy == plan::reconfigure_policy;
+    };
+    while (is_reconfiguration(index) && is_reconfiguration(index + 1)) ++index;
+    return index;
 }
 
 }  // namespace
@@ -108,9 +120,16 @@ std::string make_plan_changes_table(const RunRecords& records) {
     if (records.decisions.empty()) return "";
     std::vector<std::vector<std::string>> rows{{"After step", "Change", "Time per step", "State moved"}};
     for (std::size_t index = 0; index < records.decisions.size(); ++index) {
+        const std::size_t first = index;
+        index = find_last_of_reconfiguration(records.decisions, index);
         const plan::Decision& decision = records.decisions[index];
-        const std::string why = cat(decision.policy, decision.reason.empty() ? "" : ": ", decision.reason);
-        rows.push_back({format_with_commas(static_cast<double>(decision.step)),
+        const std::string first_step = format_with_commas(static_cast<double>(records.decisions[first].step));
+        const std::string last_step = format_with_commas(static_cast<double>(decision.step));
+        const std::string changes =
+            index == first ? "" : cat(", ", format_count(index - first + 1, "change"), ", the last one");
+        const std::string why =
+            cat(decision.policy, changes, decision.reason.empty() ? "" : ": ", decision.reason);
+        rows.push_back({index == first ? last_step : cat(first_step, " to ", last_step),
                         make_element("b", escape_html(why)) +
                             describe_plan_change(decision, find_plan_before(records, index)),
                         describe_step_times(decision, compute_median_step_after(records, index)),

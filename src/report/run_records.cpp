@@ -84,8 +84,10 @@ double read_checkpoint_period(const OptionalText& config) {
 }
 
 void add_events(RunRecords& records) {
-    for (const plan::Decision& decision : records.decisions)
+    for (const plan::Decision& decision : records.decisions) {
+        if (decision.policy == plan::reconfigure_policy) continue;  // there may be one after each step
         records.events.push_back({RunEvent::plan_change, static_cast<double>(decision.step), decision.reason});
+    }
     for (const records::EvaluationLine& line : records.evaluations)
         records.events.push_back({RunEvent::evaluation, *line.step, "evaluation"});
     const double period = read_checkpoint_period(records.config);

@@ -3,7 +3,6 @@
 #include <iostream>
 #include <utility>
 
-#include "trireme/adapt/plan_chooser.hpp"
 #include "trireme/base/version.hpp"
 #include "trireme/device/machine.hpp"
 #include "trireme/model/model.hpp"
@@ -128,7 +127,7 @@ void Recorder::record_plan_change(const plan::Decision& decision, const records:
     if (!console_) return;
     predictor_.emplace(job_, current, ranks, manifest_.peak.flops);
     directory_->add_decision(decision);
-    if (decision.policy != adapt::reconfigure_policy) console_->report_plan_change(decision, change);
+    if (decision.policy != plan::reconfigure_policy) console_->report_plan_change(decision, change);
 }
 
 void Recorder::record_decision_time(double seconds) { figure_sum_->add_look(seconds); }

@@ -21,11 +21,6 @@
 
 namespace trireme::adapt {
 
-// Decision::policy of decisions that change the clocks, and perhaps the order of passes, but not the layout:
-// those of --reconfigure, and those after a change of the slowness of ranks.
-inline constexpr const char* reconfigure_policy = "reconfigure";
-inline constexpr const char* energy_policy = "energy";
-
 class LengthChooser;
 class MigrationTrials;
 class Reconfiguration;

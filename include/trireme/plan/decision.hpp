@@ -23,6 +23,12 @@ struct Cause {
     friend bool operator==(const Cause&, const Cause&) = default;
 };
 
+// Decision::policy of decisions that change the clocks, and perhaps the order of passes, but not the layout:
+// those of
+// --reconfigure, one per step, and those after a change of the slowness of ranks.
+inline constexpr const char* reconfigure_policy = "reconfigure";
+inline constexpr const char* energy_policy = "energy";
+
 // A change of plan after a step, as a policy or the user decided it.
 struct Decision {
     std::size_t step = 0;                            // the plan changes after this step

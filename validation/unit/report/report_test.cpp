@@ -159,6 +159,25 @@ TEST(Report, ShowsEveryChangeOfPlanWithItsEffect) {
     EXPECT_EQ(report_of(FinishedRun()).find("Changes of plan"), std::string::npos);
 }
 
+TEST(Report, JoinsTheChangesOfClocksByReconfiguration) {
+    const FinishedRun run;
+    run.write("manifest.json", R"({"plan":"a1","layout":)" + two_stages("4") + "}");
+    std::string lines;
+    for (int step = 1; step <= 3; ++step)
+        lines += R"({"step":)" + std::to_string(step) + R"(,"policy":"reconfigure","layout":)" +
+                 two_stages("4") +
+                 R"(,"clocks":["4*900","4*600"],"reason":"raises 600 MHz","terms":{"moved_bytes":0}})" + "\n";
+    run.write("decisions.jsonl", lines);
+
+    const std::string html = report_of(run);
+
+    for (const char* part :
+         {"<tr><th>1 to 3</th>", "<b>reconfigure, 3 changes, the last one: raises 600 MHz</b>",
+          "<div>other clocks, and perhaps another order of passes</div>"})
+        EXPECT_TRUE(says(html, part));
+    EXPECT_EQ(html.find("change of plan ("), std::string::npos);
+}
+
 TEST(Report, DrawsComputeAndWaitTimesOfEachRank) {
     const std::string ranks =
         R"("seconds":4,"compute_s":[3,1],"wait_pipeline_s":[0,2],"wait_tensor_s":[0,0],"wait_data_s":[0.5,0.5]})";
