@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
@@ -48,6 +49,19 @@ Window find_window(const RunTrace& trace, std::size_t step) {
         window.end = std::max(window.end, event.end);
     }
     return window;
+}
+
+// Returns the changes of clocks per rank.
+std::vector<std::vector<TracedClock>> group_clocks(const RunTrace& trace) {
+    std::vector<std::vector<TracedClock>> clocks(static_cast<std::size_t>(trace.ranks));
+    for (const TracedClock& clock : trace.clocks) clocks[static_cast<std::size_t>(clock.rank)].push_back(clock);
+    return clocks;
+}
+
+// Returns the clock of a rank at a time; 0 if it has not changed before.
+int find_clock(const std::vector<TracedClock>& clocks, double time) {
+    const auto next = std::ranges::upper_bound(clocks, time, {}, &TracedClock::begin);
+    return next == clocks.begin() ? 0 : std::prev(next)->mhz;
 }
 
 // Returns the kind of an event that is not an instruction; empty if the event is not drawn.
@@ -133,6 +147,7 @@ std::size_t choose_drawn_step(const RunTrace& trace) {
 }
 
 Timeline make_measured_timeline(const RunTrace& trace, std::size_t step) {
+    const std::vector<std::vector<TracedClock>> clocks = group_clocks(trace);
     const std::vector<std::size_t> rows = find_rows_of_ranks(find_plan(trace, step), trace.ranks);
     const Window window = find_window(trace, step);
     Timeline timeline{.title = cat("step ", step, " as measured, in milliseconds"), .prediction = {}};
@@ -148,7 +163,10 @@ Timeline make_measured_timeline(const RunTrace& trace, std::size_t step) {
         const std::size_t row = rows.at(static_cast<std::size_t>(event.rank));
         if (event.is_instruction && event.lane == "compute") {
             timeline.prediction.spans[row].push_back(
-                {schedule::parse_instruction(event.name, "trace.json"), begin, end});
+                {.instruction = schedule::parse_instruction(event.name, "trace.json"),
+                 .begin = begin,
+                 .end = end,
+                 .mhz = find_clock(clocks[static_cast<std::size_t>(event.rank)], event.begin)});
         } else if (const auto kind = find_span_kind(event)) {
             timeline.extra_spans[row].push_back({*kind, event.name, begin, end});
         }

@@ -51,6 +51,10 @@ TracedPlan parse_plan(const Json& json, const std::string& path) {
 void add_event(RunTrace& trace, const Json& json) {
     const std::string kind = json.at("ph");
     if (kind == "X") trace.events.push_back(parse_event(json));
+    if (kind == "C" && json.at("name") == "clock_mhz")
+        trace.clocks.push_back({.rank = json.at("pid"),
+                                .begin = json.at("ts").get<double>() / microseconds_per_millisecond,
+                                .mhz = json.at("args").at("MHz")});
     if (kind != "M" || json.at("name") != "process_name") return;
     // Each rank has one event "process_name", which also has the number of events that the rank dropped.
     ++trace.ranks;
@@ -65,6 +69,7 @@ void check_ranks(const RunTrace& trace, const std::string& path) {
                               "; remove it to report the other records"));
     };
     for (const TracedEvent& event : trace.events) check(event.rank);
+    for (const TracedClock& clock : trace.clocks) check(clock.rank);
     for (const TracedPlan& plan : trace.plans) {
         for (const std::vector<int>& team : plan.teams) std::ranges::for_each(team, check);
     }
@@ -78,7 +83,8 @@ RunTrace parse_trace(const Json& json, const std::string& path) {
         RunTrace trace{.first_step = facts.at("first_step"),
                        .last_step = facts.at("last_step"),
                        .plans = {},
-                       .events = {}};
+                       .events = {},
+                       .clocks = {}};
         for (const Json& plan : facts.at("plans")) trace.plans.push_back(parse_plan(plan, path));
         for (const Json& event : json.at("traceEvents")) add_event(trace, event);
         check_ranks(trace, path);

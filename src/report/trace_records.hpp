@@ -18,6 +18,13 @@ struct TracedEvent {
     bool is_instruction = false;
 };
 
+// A change of the clock of a rank's device.
+struct TracedClock {
+    int rank = 0;
+    double begin = 0;  // milliseconds, as in TracedEvent
+    int mhz = 0;
+};
+
 // The plan of the steps from `first_step` on.
 struct TracedPlan {
     std::size_t first_step = 0;
@@ -35,6 +42,7 @@ struct RunTrace {
     int ranks = 0;
     std::vector<TracedPlan> plans;
     std::vector<TracedEvent> events;
+    std::vector<TracedClock> clocks;  // of each rank in order
 };
 
 // Interprets the content of the file `path`. Throws ConfigError if the content is not in the format that

@@ -96,6 +96,21 @@ TEST(TraceDrawing, ShowsPausesStateTransfersAndCheckpoints) {
 }
 
 // The passes take 10 + 2 + 4 + 8, and the longer update takes 2: STEP1 without its wait.
+TEST(TraceDrawing, ShowsClocks) {
+    json trace = two_ranks();
+    for (const auto& [time, mhz] : {std::pair(123.0, 1530), std::pair(126.0, 900)})
+        trace["traceEvents"].push_back(
+            {{"ph", "C"}, {"name", "clock_mhz"}, {"pid", 0}, {"ts", 1000 * time}, {"args", {{"MHz", mhz}}}});
+
+    const Timeline measured = make_measured_timeline(trace_of(trace), 7);
+
+    const std::vector<schedule::Span>& spans = measured.prediction.spans[1];  // of rank 0
+    ASSERT_EQ(spans.size(), 3U);
+    EXPECT_EQ(spans[0].mhz, 1530);
+    EXPECT_EQ(spans[1].mhz, 900);
+    EXPECT_EQ(measured.prediction.spans[0][0].mhz, 0);
+}
+
 TEST(TraceDrawing, PredictsTheTimeFromMeasuredInstructions) {
     const RunTrace trace = trace_of(two_ranks());
 
