@@ -2,9 +2,11 @@
 // with noise.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <random>
 
+#include "scratch_folder.hpp"
 #include "trireme/plan/plan.hpp"
 #include "trireme/policy/reconfigure.hpp"
 #include "trireme/schedule/clocks.hpp"
@@ -217,6 +219,33 @@ TEST(Reconfiguration, SavesLessWithMemoryForOneMoreMicrobatch) {
 
     EXPECT_NEAR(with_three, 0.087, 0.003);
     EXPECT_NEAR(with_one, 0.056, 0.003);
+}
+
+std::vector<int> list_activations(const Forecast& forecast) {
+    return forecast.plan.training.proof.peak_activations;
+}
+
+// Rank 0 needs most memory. With one byte less, it keeps one micro-batch less in flight.
+TEST(ExtraForwards, AreLimitedByMemory) {
+    PlanConfig config = make_v100_config(4, 16, Energy::envelope, "envpipe");
+    const Forecast unlimited = make_forecast(config);
+    const std::size_t needed = unlimited.memory.front().total();
+    ASSERT_EQ(list_activations(unlimited), (std::vector<int>{7, 5, 3, 1}));
+
+    config.run.layout.memory_limit = needed;
+    EXPECT_EQ(list_activations(make_forecast(config)), (std::vector<int>{7, 5, 3, 1}));
+
+    config.run.layout.memory_limit = needed - 1;
+    const Forecast limited = make_forecast(config);
+    EXPECT_EQ(list_activations(limited), (std::vector<int>{6, 5, 3, 1}));
+    EXPECT_LT(limited.memory.front().total(), needed);
+
+    const validation::ScratchFolder folder;
+    nlohmann::json cluster = nlohmann::json::parse(validation::read_whole(config.run.costs.cluster));
+    cluster["device"]["memory"] = needed - 1;
+    config.run.layout.memory_limit = 0;
+    config.run.costs.cluster = folder.write("small.json", cluster.dump());
+    EXPECT_EQ(list_activations(make_forecast(config)), (std::vector<int>{6, 5, 3, 1}));
 }
 
 }  // namespace
