@@ -24,8 +24,7 @@ struct Cause {
 };
 
 // Decision::policy of decisions that change the clocks, and perhaps the order of passes, but not the layout:
-// those of
-// --reconfigure, one per step, and those after a change of the slowness of ranks.
+// one after each step with --reconfigure, and one after each change of the slowness of ranks.
 inline constexpr const char* reconfigure_policy = "reconfigure";
 inline constexpr const char* energy_policy = "energy";
 

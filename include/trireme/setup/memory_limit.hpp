@@ -42,8 +42,8 @@ std::optional<plan::Plan> find_plan_within_limit(plan::Plan plan, const PlannedR
 // Makes a plan whose teams keep at most `max_activations` micro-batches in flight, summed over the stages of a
 // team, if the plan can run with so few. The numbers are unlimited if `max_activations` is empty.
 using BoundedPlan = std::function<plan::Plan(const std::vector<int>& max_activations)>;
-// Returns the plan of `make_plan` with the most micro-batches in flight that is within the limits. If none is
-// within them, returns the one with the fewest.
+// Returns a plan of `make_plan` within the limits: the unlimited one, or else one whose teams that exceed their
+// limit keep fewer micro-batches in flight. If none is within the limits, returns the one with the fewest.
 plan::Plan keep_fewer_activations(const PlannedRun& run, const BoundedPlan& make_plan);
 
 }  // namespace trireme::setup

@@ -23,8 +23,8 @@ struct PlanOrigin {
     layout::Layout layout = {};  // layout of the plan that follows from the options, as if no rank were slow
     // The step before --energy chose the order and the clocks of the current plan; empty if it is not known.
     std::optional<StepFigures> baseline = {};
-    std::vector<double> clocked_slowness =
-        {};  // per rank: slowness for which clocks were chosen; empty at first
+    // Per rank: the slowness for which the clocks were chosen; empty before a rank is slow.
+    std::vector<double> clocked_slowness = {};
     // With --reconfigure: the number of steps in a row, up to the current one, in which no clock was raised.
     std::size_t quiet_steps = 0;
     // The decision that led to the current plan; empty if the run uses the plan of its options.

@@ -15,9 +15,9 @@ namespace {
 // The clocks of --energy for the passes of a plan.
 struct EnergyClocks {
     std::vector<std::vector<int>> candidates;  // per team: MHz, highest first
-    std::vector<std::set<schedule::Instruction>>
-        at_highest_clock;                // per team; other passes have the best clock
-    std::vector<std::size_t> best = {};  // per team: index of a candidate
+    std::vector<std::size_t> best = {};        // per team: index of the candidate of most passes
+    // Per team: the passes that have the highest clock.
+    std::vector<std::set<schedule::Instruction>> at_highest_clock;
 
     int find_candidate(std::size_t team, std::size_t candidate) const {
         return candidates[team][std::min(candidate, candidates[team].size() - 1)];
