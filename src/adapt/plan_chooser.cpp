@@ -6,9 +6,9 @@
 #include <array>
 #include <utility>
 
+#include "adapt/energy_chooser.hpp"
 #include "adapt/length_chooser.hpp"
 #include "adapt/migration_trials.hpp"
-#include "adapt/reconfiguration.hpp"
 #include "adapt/straggler_outlook.hpp"
 #include "trireme/adapt/resumed_plan.hpp"
 #include "trireme/base/error.hpp"
@@ -18,7 +18,6 @@
 #include "trireme/policy/planner.hpp"
 #include "trireme/policy/resize.hpp"
 #include "trireme/setup/elastic_layout.hpp"
-#include "trireme/setup/energy_planning.hpp"
 #include "trireme/setup/machine.hpp"
 
 namespace trireme::adapt {
@@ -52,7 +51,7 @@ PlanChooser::PlanChooser(const setup::Job& job, const setup::PlanState& current,
       recorded_decisions_(std::move(recorded)),
       observer_(static_cast<int>(nodes.size())),
       migration_trials_(std::make_unique<MigrationTrials>()),
-      reconfiguration_(std::make_unique<Reconfiguration>(job, current, origin_)) {
+      energy_chooser_(std::make_unique<EnergyChooser>(job, current, origin_, static_cast<int>(nodes.size()))) {
     for (plan::Decision& decision : recorded_decisions_)
         if (decision.policy.empty()) decision.policy = "recorded";
     make_rules({});
@@ -70,7 +69,7 @@ PlanChooser::~PlanChooser() = default;
 
 std::vector<policy::SlownessChange> PlanChooser::observe(records::StepOutcome& outcome) {
     if (length_chooser_) length_chooser_->observe(outcome);
-    reconfiguration_->observe(outcome);
+    energy_chooser_->observe(outcome, observer_.make_observation(outcome.step).slowness);
     return observer_.add(outcome);
 }
 
@@ -197,7 +196,6 @@ void PlanChooser::report_idle_policy(const plan::Observation& observed) {
 
 std::optional<Choice> PlanChooser::choose(std::size_t step) {
     const plan::Observation observed = observer_.make_observation(step);
-    chosen_baseline_.reset();
     const auto recorded = std::ranges::find(recorded_decisions_, step, &plan::Decision::step);
     if (recorded != recorded_decisions_.end())
         return make_choice(*recorded, plan_transition(job_, current_, nodes_, *recorded), observed);
@@ -207,56 +205,21 @@ std::optional<Choice> PlanChooser::choose(std::size_t step) {
         if (!choice && is_policy_step(step)) report_idle_policy(observed);
         return choice;
     }
-    std::optional<plan::Decision> decision = decide_energy(observed);
+    std::optional<plan::Decision> decision = energy_chooser_->decide_first(observed, is_policy_step(step));
     if (!decision && is_policy_step(step))
         decision = migration_trials_->end_useless_migration(observed, current_.plan);
     if (!decision) decision = decide(observed);
     if (!decision && is_policy_step(step)) report_idle_policy(observed);
-    if (!decision && reconfiguration_->is_running()) {
-        decision = reconfiguration_->decide(step);
-        if (!reconfiguration_->is_running()) energy_report_ = reconfiguration_->describe_end();
-    }
+    if (!decision) decision = energy_chooser_->decide_last(step);
     if (!decision) return std::nullopt;
+    energy_chooser_->complete(observed, *decision);
     std::string why;
-    if (sets_energy_clocks() && decision->clocks.empty() && policy::is_any_rank_slow(observed)) {
-        const auto state = try_make_state(job_, current_, static_cast<int>(nodes_.size()), *decision, why);
-        if (state) add_energy(observed, *state, *decision);
-        decision->causes.push_back(
-            {.proposer = plan::energy_policy, .reason = policy::describe_slowness(observed)});
-    }
     auto transition = try_plan_transition(job_, current_, nodes_, *decision, why);
     if (!transition) {
         note_refusal(why);
         return std::nullopt;
     }
     return make_choice(std::move(*decision), std::move(*transition), observed);
-}
-
-// Changes clocks before the layout: this takes no time, and ranks wait less until work has moved.
-std::optional<plan::Decision> PlanChooser::decide_energy(const plan::Observation& observed) {
-    if (!sets_energy_clocks() || !is_policy_step(observed.step) ||
-        !policy::has_slowness_changed(origin_.clocked_slowness, observed.slowness))
-        return std::nullopt;
-    const plan::Plan& plan = current_.plan;
-    plan::Decision decision{.step = observed.step,
-                            .layout = plan.layout,
-                            .skipped = plan.skipped,
-                            .migrations = plan.migrations,
-                            .policy = plan::energy_policy,
-                            .reason = policy::describe_slowness(observed)};
-    add_energy(observed, current_, decision);
-    return decision;
-}
-
-// Sets the order and the clocks of a decision, whose plan is that of `state`.
-void PlanChooser::add_energy(const plan::Observation& observed, setup::PlanState state,
-                             plan::Decision& decision) {
-    if (!state.plan.training.shape.extra_forwards.empty()) set_extra_forwards({}, state.plan);
-    const setup::PlannedEnergy energy =
-        plan_energy(job_, static_cast<int>(nodes_.size()), state, observed.step, observed.slowness);
-    decision.extra_forwards = energy.plan.training.shape.extra_forwards;
-    decision.clocks = list_pass_clocks(energy.plan);
-    chosen_baseline_ = energy.before;
 }
 
 // The next step may not fit into the memory of the current plan, so that ranks plan it only after a change.
@@ -316,11 +279,11 @@ Choice PlanChooser::make_choice(plan::Decision decision, PlanTransition transiti
                                 const plan::Observation& observed) {
     decision.schedule = transition.to.plan.schedule;
     decision.microbatches = transition.to.plan.microbatches();
-    if (sets_energy_clocks() || !decision.clocks.empty())
+    if (energy_chooser_->is_on() || !decision.clocks.empty())
         decision.clocks = list_pass_clocks(transition.to.plan);
     decision.extra_forwards = transition.to.plan.training.shape.extra_forwards;
     chosen_slowness_ = observed.slowness;
-    if (sets_energy_clocks())
+    if (energy_chooser_->is_on())
         migration_trials_->prepare_none();  // the new plan may have other clocks
     else
         migration_trials_->prepare(observed.step, observed, current_.plan, transition.to.plan,
@@ -330,7 +293,7 @@ Choice PlanChooser::make_choice(plan::Decision decision, PlanTransition transiti
 
 bool PlanChooser::is_policy_step(std::size_t step) const {
     const bool looks_at_ranks =
-        job_.config.policy.straggler != config::StragglerPolicy::off || sets_energy_clocks();
+        job_.config.policy.straggler != config::StragglerPolicy::off || energy_chooser_->is_on();
     return looks_at_ranks && step > 0 && step % job_.config.policy.look_every == 0;
 }
 
@@ -343,7 +306,7 @@ bool PlanChooser::may_change_plan(std::size_t step) const {
         length_chooser_ && (step == job_.completed_steps ||
                             (look_ahead_ && look_ahead_->step == step && look_ahead_->next_plan != 0));
     return is_policy_step(step) || has_recorded_decision(step) || changes_with_lengths ||
-           reconfiguration_->may_decide(step);
+           energy_chooser_->may_decide(step);
 }
 
 void PlanChooser::note_change(Choice& choice, const records::PlanChange& change) {
@@ -353,13 +316,8 @@ void PlanChooser::note_change(Choice& choice, const records::PlanChange& change)
     decision.terms["moved_bytes"] = static_cast<double>(change.moved_bytes);
     decision.terms["kept_bytes"] = static_cast<double>(change.kept_bytes);
     migration_trials_->begin(decision.step);
-    if (decision.policy != plan::reconfigure_policy && decision.policy != plan::energy_policy)
-        observer_.begin_plan();
-    if (decision.policy != plan::reconfigure_policy) {
-        origin_.clocked_slowness = chosen_slowness_;
-        origin_.baseline = chosen_baseline_;
-        reconfiguration_->restart();
-    }
+    if (!plan::changes_only_clocks(decision)) observer_.begin_plan();
+    energy_chooser_->note_change(decision, chosen_slowness_);
     last_refusal_.clear();
     if (change.moved_bytes + change.kept_bytes > 0) {
         decision.predicted_seconds = length_chooser_ ? correction_.correct(choice.link_seconds)
@@ -372,13 +330,17 @@ void PlanChooser::note_change(Choice& choice, const records::PlanChange& change)
 }
 
 std::size_t PlanChooser::find_next_possible_change(std::size_t first) const {
-    if (reconfiguration_->is_running()) return std::min(first + 1, job_.steps);
+    if (energy_chooser_->decides_each_step()) return std::min(first + 1, job_.steps);
     std::size_t next = job_.steps;
     for (const plan::Decision& decision : recorded_decisions_) {
         if (decision.step > first) next = std::min(next, decision.step);
     }
     return find_next_policy_step(job_.config.policy, first, next);
 }
+
+std::string PlanChooser::take_energy_report() { return energy_chooser_->take_report(); }
+
+const plan::ClockCosts* PlanChooser::take_new_clock_costs() { return energy_chooser_->take_new_costs(); }
 
 std::string PlanChooser::take_refusal() {
     const std::string refusal = std::exchange(unreported_refusal_, "");

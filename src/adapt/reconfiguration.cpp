@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
+#include "trireme/device/clock.hpp"
 #include "trireme/records/figures.hpp"
 #include "trireme/setup/clocks.hpp"
 #include "trireme/setup/energy_clocks.hpp"
@@ -12,7 +14,23 @@
 namespace trireme::adapt {
 namespace {
 
-constexpr double threshold = 0;  // simulated receives of messages that have arrived take no time
+// Returns the seconds above which a pass has waited for its input. In simulated time, receives of messages that
+// have arrived take no time. In a real step, some message has arrived before it is received, so that the
+// shortest wait is the cost of a receive, which varies.
+double find_threshold(const plan::Plan& plan, const std::vector<policy::ClockedTeam>& teams,
+                      const std::vector<plan::MeasuredPasses>& times) {
+    if (device::time_is_simulated()) return 0;
+    constexpr double variation = 4;
+    double shortest = std::numeric_limits<double>::infinity();
+    for (std::size_t team = 0; team < teams.size(); ++team) {
+        for (std::size_t pass = 0; pass < teams[team].passes.size(); ++pass) {
+            const schedule::Instruction& each = teams[team].passes[pass];
+            const int first_stage = each.op == schedule::Op::forward ? 0 : plan.training.shape.stages() - 1;
+            if (each.stage != first_stage) shortest = std::min(shortest, times[team].waits[pass]);
+        }
+    }
+    return variation * shortest;
+}
 
 const char* name_rule(config::Reconfigure reconfigure) {
     return reconfigure == config::Reconfigure::greedy ? "greedy" : "balanced";
@@ -32,7 +50,7 @@ bool Reconfiguration::is_running() const {
 }
 
 void Reconfiguration::observe(const records::StepOutcome& outcome) {
-    waits_of_ranks_ = outcome.pass_waits;
+    times_of_ranks_ = outcome.pass_times;
     seconds_ = outcome.seconds;
     joules_.reset();
     if (const auto energy = sum_energy(outcome.energy_of_ranks)) joules_ = energy->sum();
@@ -40,34 +58,35 @@ void Reconfiguration::observe(const records::StepOutcome& outcome) {
 
 void Reconfiguration::restart() {
     origin_.quiet_steps = 0;
-    waits_of_ranks_.clear();
+    times_of_ranks_.clear();
 }
 
 // A pass of a team begins when the input of all its ranks has arrived.
-std::vector<plan::PassWaits> Reconfiguration::find_team_waits() const {
-    std::vector<plan::PassWaits> waits;
+std::vector<plan::MeasuredPasses> Reconfiguration::find_team_times() const {
+    std::vector<plan::MeasuredPasses> times;
     for (const layout::Team& team : current_.plan.teams) {
-        plan::PassWaits& longest = waits.emplace_back();
+        plan::MeasuredPasses& longest = times.emplace_back();
         for (const int rank : team.ranks) {
-            const plan::PassWaits& of_rank = waits_of_ranks_[static_cast<std::size_t>(rank)];
-            longest.seconds.resize(of_rank.seconds.size());
-            for (std::size_t pass = 0; pass < of_rank.seconds.size(); ++pass)
-                longest.seconds[pass] = std::max(longest.seconds[pass], of_rank.seconds[pass]);
+            const plan::MeasuredPasses& of_rank = times_of_ranks_[static_cast<std::size_t>(rank)];
+            longest.waits.resize(of_rank.waits.size());
+            for (std::size_t pass = 0; pass < of_rank.waits.size(); ++pass)
+                longest.waits[pass] = std::max(longest.waits[pass], of_rank.waits[pass]);
             longest.end = std::max(longest.end, of_rank.end);
         }
     }
-    return waits;
+    return times;
 }
 
 std::optional<plan::Decision> Reconfiguration::decide(std::size_t step) {
     last_step_ = step;
-    if (!is_running() || waits_of_ranks_.empty()) return std::nullopt;
+    if (!is_running() || times_of_ranks_.empty()) return std::nullopt;
     const plan::Plan& plan = current_.plan;
     std::vector<policy::ClockedTeam> teams =
         setup::list_clocked_teams(plan, setup::list_team_clocks(job_, plan.teams));
+    const std::vector<plan::MeasuredPasses> times = find_team_times();
     const std::vector<policy::PassOfTeam> path =
-        find_critical_path(plan.training.shape, teams, find_team_waits(), threshold);
-    waits_of_ranks_.clear();
+        find_critical_path(plan.training.shape, teams, times, find_threshold(plan, teams, times));
+    times_of_ranks_.clear();
     ++origin_.quiet_steps;
     const std::optional<int> raised_mhz = raise_clocks(setup::find_raise_rule(job_.config.policy), path, teams);
     if (!raised_mhz) return std::nullopt;

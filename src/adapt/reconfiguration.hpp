@@ -35,15 +35,15 @@ public:
     std::string describe_end() const;
 
 private:
-    std::vector<plan::PassWaits> find_team_waits() const;
+    std::vector<plan::MeasuredPasses> find_team_times() const;
 
     const setup::Job& job_;
     const setup::PlanState& current_;
     setup::PlanOrigin& origin_;
-    std::optional<std::size_t> last_step_ = {};         // of decide()
-    std::vector<plan::PassWaits> waits_of_ranks_ = {};  // of the last step; empty before the first one
-    double seconds_ = 0;                                // of the last step
-    std::optional<double> joules_ = {};                 // of the last step; empty if it was not metered
+    std::optional<std::size_t> last_step_ = {};              // of decide()
+    std::vector<plan::MeasuredPasses> times_of_ranks_ = {};  // of the last step; empty before the first one
+    double seconds_ = 0;                                     // of the last step
+    std::optional<double> joules_ = {};                      // of the last step; empty if it was not metered
 };
 
 }  // namespace trireme::adapt

@@ -27,8 +27,14 @@ struct SavedOrigin {
     std::size_t steady_steps = 0;  // steps since a rank's slowness last changed
     std::size_t quiet_steps = 0;   // this and the next one: see PlanOrigin
     std::vector<double> clocked_slowness;
-    plan::Decision decision;  // the decision that led to the plan
+    plan::ClockCosts clock_costs = {};  // of a sweep
+    std::optional<setup::StepFigures> baseline = {};
+    plan::Decision decision = {};  // the decision that led to the plan
 };
+
+std::optional<double> parse_joules(const Json& value) {
+    return value.is_null() ? std::nullopt : std::optional(value.get<double>());
+}
 
 // Parses the entry of a checkpoint. Empty if the entry does not have the form that this program writes.
 std::optional<SavedOrigin> parse_saved_origin(const Json& facts, const std::string& place) {
@@ -40,6 +46,12 @@ std::optional<SavedOrigin> parse_saved_origin(const Json& facts, const std::stri
                           .quiet_steps = facts.value("quiet_steps", std::size_t{0}),
                           .clocked_slowness = facts.value("clocked_slowness", std::vector<double>()),
                           .decision = plan::parse_decisions(facts.at("decision").dump(), place).at(0)};
+        if (facts.contains("baseline"))
+            saved.baseline = {.seconds = facts.at("baseline").at("seconds"),
+                              .joules = parse_joules(facts.at("baseline").at("joules")),
+                              .min_joules = parse_joules(facts.at("baseline").at("min_joules"))};
+        if (facts.contains("clock_costs"))
+            saved.clock_costs = plan::parse_clock_costs(facts.at("clock_costs").dump(), place);
         if (std::ranges::all_of(saved.slowness, [](double factor) { return factor >= 1; })) return saved;
     } catch (const Json::exception&) {  // a field is missing or has another type
     } catch (const ConfigError&) {      // the decision is malformed
@@ -80,9 +92,8 @@ std::string apply_saved_decision(SavedOrigin saved, setup::Setup& setup, const s
     setup.origin.steady_steps = saved.steady_steps;
     setup.origin.quiet_steps = saved.quiet_steps;
     setup.origin.clocked_slowness = std::move(saved.clocked_slowness);
-    const bool is_any_rank_slow =
-        std::ranges::any_of(setup.origin.clocked_slowness, [](double factor) { return factor > 1; });
-    if (is_any_rank_slow || !(decision.layout == setup.origin.layout)) setup.origin.baseline.reset();
+    setup.origin.clock_costs = std::move(saved.clock_costs);
+    setup.origin.baseline = saved.baseline;
     setup.origin.decision = std::move(saved.decision);
     return {};
 }
@@ -176,14 +187,22 @@ std::string describe_resizing(const setup::Job& job, const setup::PlanState& cur
 std::string describe_origin(const setup::Job& job, const setup::PlanOrigin& origin,
                             const plan::Observation& observed) {
     if (!origin.decision) return {};
-    return Json{{"options_plan", origin.hash},
-                {"straggler", find_name(config::straggler_policies, job.config.policy.straggler)},
-                {"slowness", observed.slowness},
-                {"steady_steps", observed.steady_steps},
-                {"quiet_steps", origin.quiet_steps},
-                {"clocked_slowness", origin.clocked_slowness},
-                {"decision", Json::parse(to_json(*origin.decision))}}
-        .dump();
+    Json facts{{"options_plan", origin.hash},
+               {"straggler", find_name(config::straggler_policies, job.config.policy.straggler)},
+               {"slowness", observed.slowness},
+               {"steady_steps", observed.steady_steps},
+               {"quiet_steps", origin.quiet_steps},
+               {"clocked_slowness", origin.clocked_slowness},
+               {"decision", Json::parse(to_json(*origin.decision))}};
+    const auto list_joules = [](const std::optional<double>& joules) {
+        return joules ? Json(*joules) : Json();
+    };
+    if (origin.baseline)
+        facts["baseline"] = {{"seconds", origin.baseline->seconds},
+                             {"joules", list_joules(origin.baseline->joules)},
+                             {"min_joules", list_joules(origin.baseline->min_joules)}};
+    if (origin.clock_costs.stages > 0) facts["clock_costs"] = Json::parse(to_json(origin.clock_costs));
+    return facts.dump();
 }
 
 // Stores `decision` in `origin`, unless the decision leads to the plan of the options. Sets the schedule and

@@ -62,6 +62,7 @@ struct Engine::State {
     explicit State(const EngineContext& engine_context) : context(engine_context), routes(engine_context) {}
 
     void run(const schedule::Instruction& instruction);
+    void note_pass(schedule::Op op, double begin);
     void set_clock(int mhz);
     void validate(const schedule::Instruction& instruction);
     void repeat_since_update();
@@ -90,7 +91,8 @@ struct Engine::State {
     std::map<std::tuple<schedule::Op, int, int>, PendingMessage> receives;
     std::map<Channel, std::deque<PendingMessage>> sends;  // started and not yet complete
     double begin_seconds = 0;                             // time at which advance() began
-    plan::PassWaits waits;                                // of advance()
+    plan::MeasuredPasses times;                           // of advance(); with sums instead of the means
+    int forwards = 0, backwards = 0;                      // that advance() has executed
 };
 
 Engine::Engine(const EngineContext& context) : state_(std::make_unique<State>(context)) {}
@@ -101,7 +103,8 @@ void Engine::advance(const schedule::Program& program, StageWorker& worker) {
     state.worker = &worker;
     state.program = &program;
     state.begin_seconds = device::now_seconds();
-    state.waits = {};
+    state.times = {};
+    state.forwards = state.backwards = 0;
     for (state.position = 0; state.position < program.size(); ++state.position) {
         state.run(program[state.position]);
     }
@@ -123,7 +126,12 @@ void Engine::execute(const schedule::Program& program, StageWorker& worker) {
     finish(worker);
 }
 
-const plan::PassWaits& Engine::pass_waits() const { return state_->waits; }
+plan::MeasuredPasses Engine::pass_times() const {
+    plan::MeasuredPasses times = state_->times;
+    times.forward /= std::max(1, state_->forwards);
+    times.backward /= std::max(1, state_->backwards);
+    return times;
+}
 
 bool Engine::is_executing() const { return state_->program != nullptr; }
 
@@ -165,7 +173,7 @@ void Engine::progress() {
 
 void Engine::State::run(const schedule::Instruction& instruction) {
     const bool is_empty = has_microbatch(instruction.op) && worker->count_rows(instruction.microbatch) == 0;
-    if (is_empty && is_compute(instruction.op)) waits.seconds.push_back(0);
+    if (is_empty && is_compute(instruction.op)) times.waits.push_back(0);
     if (is_empty) return;
     if (is_send(instruction.op)) return send(instruction);
     if (is_receive(instruction.op)) return receive(instruction);
@@ -176,15 +184,27 @@ void Engine::State::run(const schedule::Instruction& instruction) {
     if (instruction.op == schedule::Op::step && context.completes_sends_before_steps)
         for (auto& [channel, queue] : sends) complete_sends(queue, 0);
     wait_for_input(instruction);
-    if (is_compute(instruction.op)) waits.seconds.push_back(device::now_seconds() - begin_seconds - waits.end);
+    if (is_compute(instruction.op)) times.waits.push_back(device::now_seconds() - begin_seconds - times.end);
     if (makes_result(instruction.op)) wait_for_send_buffer(instruction);
     if (instruction.op == schedule::Op::backward || instruction.op == schedule::Op::backward_weight)
         wait_for_own_send(instruction);
     const device::TraceSpan span(context.trace, [&] { return make_event(instruction); });
+    const double begin = device::now_seconds() - begin_seconds;
     worker->run(instruction);
-    if (context.trace != nullptr && context.trace->is_on())
-        worker->synchronize();  // otherwise the span would only cover the launch
-    if (is_compute(instruction.op)) waits.end = device::now_seconds() - begin_seconds;
+    // Otherwise the measured times would only cover the launch.
+    if (context.measures_passes || (context.trace != nullptr && context.trace->is_on())) worker->synchronize();
+    if (is_compute(instruction.op)) note_pass(instruction.op, begin);
+}
+
+// Adds a pass that has just ended. `begin` is relative to begin_seconds.
+void Engine::State::note_pass(schedule::Op op, double begin) {
+    times.end = device::now_seconds() - begin_seconds;
+    const bool is_forward = op == schedule::Op::forward;
+    (is_forward ? times.forward : times.backward) += times.end - begin;
+    if (is_forward)
+        ++forwards;
+    else if (op != schedule::Op::backward_weight)
+        ++backwards;
 }
 
 void Engine::State::set_clock(int mhz) {

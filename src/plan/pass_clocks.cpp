@@ -122,10 +122,16 @@ void set_pass_clocks(const PassClocks& clocks, Plan& plan) {
             readers.emplace(std::pair(teams[replica], static_cast<int>(stage)),
                             find_clocks(clocks[stage], replica));
     }
-    schedule::Phases phases =
-        schedule::set_clocks(plan.training.phases(), [&](int team, const schedule::Instruction& pass) {
+    set_pass_clocks(
+        [&](int team, const schedule::Instruction& pass) {
             return readers.at({team, pass.stage}).read();
-        });
+        },
+        plan);
+}
+
+void set_pass_clocks(const std::function<int(int team, const schedule::Instruction& pass)>& find_mhz,
+                     Plan& plan) {
+    schedule::Phases phases = schedule::set_clocks(plan.training.phases(), find_mhz);
     plan.training.prologue = std::move(phases.prologue);
     plan.training.programs = std::move(phases.body);
 }

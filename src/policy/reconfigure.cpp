@@ -38,13 +38,13 @@ private:
 
 // Returns the waits of each group, as the mean over its teams. The entry of a group is that of its number.
 std::vector<std::vector<double>> average_waits(const std::vector<ClockedTeam>& teams,
-                                               const std::vector<plan::PassWaits>& waits) {
+                                               const std::vector<plan::MeasuredPasses>& times) {
     std::vector<std::vector<double>> means(teams.size());
     std::vector<double> sizes(teams.size());
     for (std::size_t team = 0; team < teams.size(); ++team) {
         std::vector<double>& sums = means[teams[team].group];
-        sums.resize(waits[team].seconds.size());
-        for (std::size_t pass = 0; pass < sums.size(); ++pass) sums[pass] += waits[team].seconds[pass];
+        sums.resize(times[team].waits.size());
+        for (std::size_t pass = 0; pass < sums.size(); ++pass) sums[pass] += times[team].waits[pass];
         sizes[teams[team].group] += 1;
     }
     for (std::size_t group = 0; group < means.size(); ++group)
@@ -53,10 +53,11 @@ std::vector<std::vector<double>> average_waits(const std::vector<ClockedTeam>& t
 }
 
 // Returns the team of stage 0 whose last pass ends last.
-std::size_t find_last_team(const schedule::PipelineShape& shape, const std::vector<plan::PassWaits>& waits) {
+std::size_t find_last_team(const schedule::PipelineShape& shape,
+                           const std::vector<plan::MeasuredPasses>& times) {
     const std::vector<int>& first_stage = shape.holders.front();
     const auto last = std::ranges::max_element(
-        first_stage, {}, [&](int team) { return waits[static_cast<std::size_t>(team)].end; });
+        first_stage, {}, [&](int team) { return times[static_cast<std::size_t>(team)].end; });
     return static_cast<std::size_t>(*last);
 }
 
@@ -91,17 +92,17 @@ int round_up(int mhz, const std::vector<int>& clocks) {
 
 }  // namespace
 
-std::vector<plan::PassWaits> list_waits(const schedule::Prediction& prediction,
-                                        const std::vector<ClockedTeam>& teams) {
-    std::vector<plan::PassWaits> all;
+std::vector<plan::MeasuredPasses> list_waits(const schedule::Prediction& prediction,
+                                             const std::vector<ClockedTeam>& teams) {
+    std::vector<plan::MeasuredPasses> all;
     for (std::size_t team = 0; team < teams.size(); ++team) {
-        plan::PassWaits& waits = all.emplace_back();
+        plan::MeasuredPasses& times = all.emplace_back();
         auto span = prediction.spans[team].begin();
         for (const schedule::Instruction& pass : teams[team].passes) {
-            waits.seconds.push_back(0);
+            times.waits.push_back(0);
             if (span == prediction.spans[team].end() || span->instruction != pass) continue;
-            waits.seconds.back() = std::max(0.0, span->input_arrival - waits.end);
-            waits.end = span->end;
+            times.waits.back() = std::max(0.0, span->input_arrival - times.end);
+            times.end = span->end;
             ++span;
         }
     }
@@ -110,10 +111,10 @@ std::vector<plan::PassWaits> list_waits(const schedule::Prediction& prediction,
 
 std::vector<PassOfTeam> find_critical_path(const schedule::PipelineShape& shape,
                                            const std::vector<ClockedTeam>& teams,
-                                           const std::vector<plan::PassWaits>& waits, double threshold) {
+                                           const std::vector<plan::MeasuredPasses>& times, double threshold) {
     const PassTable passes(shape, teams);
-    const std::vector<std::vector<double>> mean_waits = average_waits(teams, waits);
-    const std::size_t last_team = find_last_team(shape, waits);
+    const std::vector<std::vector<double>> mean_waits = average_waits(teams, times);
+    const std::size_t last_team = find_last_team(shape, times);
     std::vector<PassOfTeam> path{{last_team, teams[last_team].passes.size() - 1}};
     while (true) {
         const auto [team, pass] = path.back();

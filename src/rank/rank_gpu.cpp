@@ -184,9 +184,14 @@ std::vector<setup::GpuClocks> gather_gpu_clocks(const setup::Job& job, comm::Com
     const std::vector<std::string> clocks = all_gather(control, own_clocks);
     const std::vector<std::string> reasons = all_gather(
         control, job.gpu->has_meter() ? "the driver does not list them" : job.gpu->no_meter_reason());
+    const std::vector<std::string> devices = all_gather(control, device::selected_gpu().name);
+    const std::vector<std::string> joules =
+        all_gather(control, job.gpu->has_meter() && job.gpu->read_joules() ? "reported" : "");
     std::vector<setup::GpuClocks> gathered;
     for (std::size_t rank = 0; rank < clocks.size(); ++rank)
-        gathered.push_back({.clocks = parse_clocks(clocks[rank]),
+        gathered.push_back({.device = devices[rank],
+                            .reports_joules = !joules[rank].empty(),
+                            .clocks = parse_clocks(clocks[rank]),
                             .unknown_because = clocks[rank].empty() ? reasons[rank] : ""});
     return gathered;
 }

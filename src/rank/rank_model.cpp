@@ -5,6 +5,7 @@
 #include "trireme/device/gpu_times.hpp"
 #include "trireme/kernels/gpu_stream.hpp"
 #include "trireme/kernels/rows.hpp"
+#include "trireme/setup/clock_costs.hpp"
 #include "trireme/setup/planning.hpp"
 
 namespace trireme::rank {
@@ -39,8 +40,8 @@ RankModel::RankModel(const setup::Job& job, const setup::PlanState& current, int
         setup::limit_step_memory({job, current}, work);
     held_batches_ = setup::count_held_batches({job, current}, work.team);
     stages_ = std::make_unique<stage::LocalStages>(work, groups_.tensor.get(), job.memory_space);
-    training_ = make_engine(current.plan.training, trace);
-    evaluation_ = make_engine(current.plan.evaluation, nullptr);
+    training_ = make_engine(current.plan.training, trace, needs_pass_times(job));
+    evaluation_ = make_engine(current.plan.evaluation, nullptr, false);
     stages_->set_after_layer_callback([this] {
         training_->progress();
         if (execution_ && execution_->events != nullptr) execution_->events->after_layer();
@@ -48,7 +49,7 @@ RankModel::RankModel(const setup::Job& job, const setup::PlanState& current, int
 }
 
 std::unique_ptr<pipeline::Engine> RankModel::make_engine(const plan::ProvedPrograms& programs,
-                                                         device::Trace* trace) const {
+                                                         device::Trace* trace, bool measures_passes) const {
     return std::make_unique<pipeline::Engine>(
         pipeline::EngineContext{.rank = rank_,
                                 .teams = current_.plan.teams,
@@ -59,7 +60,8 @@ std::unique_ptr<pipeline::Engine> RankModel::make_engine(const plan::ProvedProgr
                                 .gradients = *groups_.gradients,
                                 .group_ranks = groups_.pipe,
                                 .max_steps_in_flight = programs.look_ahead + 2,
-                                .trace = trace});
+                                .trace = trace,
+                                .measures_passes = measures_passes});
 }
 
 void RankModel::fill(device::Stream& stream, std::uint64_t seed, const InitialValues& values,
@@ -197,7 +199,7 @@ StepResult RankModel::execute_step(int step) {
     const schedule::PipelineShape& shape = programs_->shape;
     const schedule::Program& body = programs_->programs[static_cast<std::size_t>(team)];
     engine().advance(shift_microbatches(body, step * shape.microbatches), *stages_);
-    StepResult result{.pass_waits = engine().pass_waits()};
+    StepResult result{.pass_times = engine().pass_times()};
     for (int m = 0; m < shape.microbatches; ++m) {
         if (is_team_leader() && shape.find_executor(0, m) == team) {
             result.padded_tokens += stages_->count_rows(step * shape.microbatches + m);

@@ -205,7 +205,7 @@ void RankTrainer::post_record(const StepResult& result, double begin) {
         record[records::RecordFields::peak_bytes] =
             static_cast<double>(setup::read_peak_bytes(job_.memory_space));
     if (job_.memory_space == device::MemorySpace::gpu) record_gpu_state(job_.gpu.get(), record);
-    record_pass_waits(result.pass_waits, job_, record);
+    record_pass_times(result.pass_times, job_, record);
     record[records::RecordFields::stop] = static_cast<double>(request_stop());
     const StepInFlight& step = *unsettled_steps_[static_cast<std::size_t>(executed_steps_ - settled_steps_)];
     const bool has_other_plan = step.outcome.coming_step >= segment_end_ && next_plan_ != 0;

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "trireme/records/step_outcome.hpp"
+#include "trireme/setup/clock_costs.hpp"
 
 namespace trireme::rank {
 
@@ -11,13 +12,13 @@ using Fields = records::RecordFields;
 
 std::size_t count_record_numbers(const setup::Job& job, const plan::Plan& plan) {
     const std::size_t fields = records::count_record_fields(job.memory_space);
-    if (!reconfigures(job.config.policy.energy, job.config.policy.reconfigure)) return fields;
+    if (!needs_pass_times(job)) return fields;
     std::ptrdiff_t max_passes = 0;
     for (const schedule::Program& program : plan.training.programs)
         max_passes = std::max(max_passes, std::ranges::count_if(program, [](const schedule::Instruction& each) {
                                   return is_compute(each.op);
                               }));
-    return fields + 1 + static_cast<std::size_t>(max_passes);
+    return fields + 3 + static_cast<std::size_t>(max_passes);
 }
 
 StepPhases measure_phases(const device::Stream& stream, const RankModel& model, double seconds) {
@@ -62,11 +63,15 @@ void record_gpu_state(RankGpu* gpu, std::span<double> record) {
     record[Fields::used_bytes] = state.used_bytes.value_or(not_reported);
 }
 
-void record_pass_waits(const plan::PassWaits& waits, const setup::Job& job, std::span<double> record) {
+// Passes that are repeated after a failed validation follow the others, and are not recorded.
+void record_pass_times(const plan::MeasuredPasses& times, const setup::Job& job, std::span<double> record) {
     const std::size_t fields = records::count_record_fields(job.memory_space);
     if (record.size() == fields) return;
-    record[fields] = waits.end;
-    std::ranges::copy(waits.seconds, record.subspan(fields + 1).begin());
+    record[fields] = times.end;
+    record[fields + 1] = times.forward;
+    record[fields + 2] = times.backward;
+    const std::span<double> waits = record.subspan(fields + 3);
+    std::copy_n(times.waits.begin(), std::min(times.waits.size(), waits.size()), waits.begin());
 }
 
 }  // namespace trireme::rank

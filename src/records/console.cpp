@@ -161,6 +161,13 @@ std::string format_energy(const Figures& f, const EnergyPhases& energy) {
     std::string text =
         fmt::format("  energy          {:.1f} J, {:.4g} J per token; {:.1f} W per rank on average\n", joules,
                     joules / static_cast<double>(f.tokens), joules / f.seconds / f.ranks);
+    if (f.before_clocks && f.before_clocks->joules && f.before_clocks->min_joules)
+        text += fmt::format(
+            "                  {:.4g} J and {:.4g} s in the last step; {:.4g} J and {:.4g} s before clocks "
+            "were "
+            "set; at least {:.4g} J\n",
+            f.last_step_joules.value_or(0), f.last_step_seconds, *f.before_clocks->joules,
+            f.before_clocks->seconds, *f.before_clocks->min_joules);
     if (joules > 0)
         text += fmt::format(
             "                  {:.1f} % while kernels ran, {:.1f} % blocked by other ranks, {:.1f} % idle\n",
@@ -173,6 +180,7 @@ std::string format_energy(const Figures& f, const EnergyPhases& energy) {
 std::string describe_plan_change(const plan::Decision& decision, const PlanChange& change) {
     const std::vector<std::string> changes = describe_sharing(decision);
     if (!changes.empty()) return fmt::format("{}", fmt::join(changes, "; "));
+    if (changes_only_clocks(decision)) return "other clocks, and perhaps another order of passes";
     if (change.moved_bytes + change.kept_bytes == 0) return "no rank skips channels or offloads work";
     return fmt::format("{} MB moved in {:.3f} s", format_megabytes(change.moved_bytes), change.seconds);
 }

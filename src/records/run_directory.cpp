@@ -140,6 +140,11 @@ void add_speed(Summary& summary, const Figures& f, std::optional<std::size_t> to
     summary.last_step_s = f.last_step_seconds;
     summary.median_step_j = f.median_step_joules;
     summary.last_step_j = f.last_step_joules;
+    if (f.before_clocks) {
+        summary.step_s_before_clocks = f.before_clocks->seconds;
+        summary.step_j_before_clocks = f.before_clocks->joules;
+        summary.min_step_j = f.before_clocks->min_joules;
+    }
     summary.tokens = to_figure(f.tokens);
     summary.tokens_per_s = f.compute_tokens_per_second();
     if (tokens_of_image) summary.images_per_s = f.compute_tokens_per_second() / to_figure(*tokens_of_image);

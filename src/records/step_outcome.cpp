@@ -61,17 +61,21 @@ std::vector<EnergyPhases> list_energy(const comm::GatheredNumbers& all) {
     return energy;
 }
 
-// Returns the waits of the passes of each rank, which follow the first `fields` numbers of a rank; empty if
+// Returns the times of the passes of each rank, which follow the first `fields` numbers of a rank; empty if
 // there are no further numbers.
-std::vector<plan::PassWaits> list_pass_waits(const comm::GatheredNumbers& all, std::size_t fields) {
+std::vector<plan::MeasuredPasses> list_pass_times(const comm::GatheredNumbers& all, std::size_t fields) {
     if (all.width() == fields) return {};
-    std::vector<plan::PassWaits> waits;
-    for (const double end : all.list_per_rank(fields)) waits.push_back({.end = end});
-    for (std::size_t field = fields + 1; field < all.width(); ++field) {
+    const std::vector<double> ends = all.list_per_rank(fields);
+    const std::vector<double> forwards = all.list_per_rank(fields + 1);
+    const std::vector<double> backwards = all.list_per_rank(fields + 2);
+    std::vector<plan::MeasuredPasses> times;
+    for (std::size_t rank = 0; rank < ends.size(); ++rank)
+        times.push_back({.end = ends[rank], .forward = forwards[rank], .backward = backwards[rank]});
+    for (std::size_t field = fields + 3; field < all.width(); ++field) {
         const std::vector<double> of_ranks = all.list_per_rank(field);
-        for (std::size_t rank = 0; rank < waits.size(); ++rank) waits[rank].seconds.push_back(of_ranks[rank]);
+        for (std::size_t rank = 0; rank < times.size(); ++rank) times[rank].waits.push_back(of_ranks[rank]);
     }
-    return waits;
+    return times;
 }
 
 Stop find_stop(const comm::GatheredNumbers& all) {
@@ -128,7 +132,7 @@ void add_records(const comm::GatheredNumbers& all, device::MemorySpace memory_sp
     outcome.stop = find_stop(all);
     check_coming_step(all, outcome);
     if (memory_space == device::MemorySpace::gpu) outcome.gpus = make_gpu_states(all);
-    outcome.pass_waits = list_pass_waits(all, count_record_fields(memory_space));
+    outcome.pass_times = list_pass_times(all, count_record_fields(memory_space));
 }
 
 }  // namespace trireme::records

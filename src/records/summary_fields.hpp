@@ -35,6 +35,7 @@ void visit_fields(auto& visit, As<Summary> auto& summary) {
     visit("seconds", summary.seconds);
     visit("step_s/median", summary.median_step_s);
     visit("step_s/last", summary.last_step_s);
+    visit("step_s/before_clocks", summary.step_s_before_clocks);
     visit.count("tokens", summary.tokens);
     visit("tokens_per_s", summary.tokens_per_s);
     visit("images_per_s", summary.images_per_s);
@@ -64,6 +65,8 @@ void visit_fields(auto& visit, As<Summary> auto& summary) {
     visit("energy_j_of_ranks", summary.energy_j_of_ranks);
     visit("step_j/median", summary.median_step_j);
     visit("step_j/last", summary.last_step_j);
+    visit("step_j/before_clocks", summary.step_j_before_clocks);
+    visit("step_j/limit", summary.min_step_j);
     visit_phases(visit, summary.energy_phases_j);
     visit.count("saving/checkpoints", summary.checkpoints);
     visit("saving/stall_s", summary.save_stall_s);

@@ -112,6 +112,24 @@ std::string draw_speed_charts(const RunRecords& records) {
            chart("Model FLOP utilisation (MFU)", "% of peak", &records::StepLine::mfu, 0.01);
 }
 
+// Shows the joules of each step and, with --energy, the fewest for the same passes in the same time.
+std::string draw_energy_chart(const RunRecords& records) {
+    Chart chart{.title = "Energy of all ranks per step",
+                .y_label = "J",
+                .starts_at_zero = true,
+                .series = make_series(make_curve(records.steps, &records::StepLine::energy_j), "measured", 0),
+                .events = make_events(records)};
+    const bool has_limit = records.summary && records.summary->min_step_j && !records.steps.empty();
+    if (has_limit && !chart.series.empty()) {
+        const double joules = *records.summary->min_step_j;
+        chart.series.push_back({"limit, without waits",
+                                Mark::line,
+                                2,
+                                {{*records.steps.front().step, joules}, {*records.steps.back().step, joules}}});
+    }
+    return draw_chart(chart);
+}
+
 std::string draw_step_charts(const RunRecords& records) {
     using Field = records::Figure records::StepLine::*;
     const auto chart = [&](const char* title, const char* label,
@@ -132,7 +150,7 @@ std::string draw_step_charts(const RunRecords& records) {
     return chart("Seconds per step", "seconds",
                  {{"measured", &records::StepLine::seconds},
                   {"predicted from the sample lengths", &records::StepLine::predicted_s}}) +
-           chart("Energy of all ranks per step", "J", {{"measured", &records::StepLine::energy_j}}) +
+           draw_energy_chart(records) +
            chart("Tokens per step", "tokens",
                  {{"of samples", &records::StepLine::tokens},
                   {"with padding", &records::StepLine::padded_tokens}}) +

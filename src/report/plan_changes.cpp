@@ -104,13 +104,11 @@ std::string describe_plan_change(const plan::Decision& decision, const PlanBefor
                                                        : "other clocks, and perhaps another order of passes");
 }
 
-// Returns the index of the last of the decisions of --reconfigure that follow each other from `index` on. If
-// the decision is another one, returns `index`.
-std::size_t find_last_of_reconfiguration(const std::vector<plan::Decision>& decisions, std::size_t index) {
-    const auto is_reconfiguration = [&](std::size_t i) {
-        return i < decisions.size() && decisions[i].policy == plan::reconfigure_policy;
-    };
-    while (is_reconfiguration(index) && is_reconfiguration(index + 1)) ++index;
+// Returns the index of the last decision of the series that continues with decision `index`. If the decision is
+// no part of a series, returns `index`.
+std::size_t find_end_of_series(const std::vector<plan::Decision>& decisions, std::size_t index) {
+    if (!is_part_of_series(decisions[index])) return index;
+    while (index + 1 < decisions.size() && decisions[index + 1].policy == decisions[index].policy) ++index;
     return index;
 }
 
@@ -121,7 +119,7 @@ std::string make_plan_changes_table(const RunRecords& records) {
     std::vector<std::vector<std::string>> rows{{"After step", "Change", "Time per step", "State moved"}};
     for (std::size_t index = 0; index < records.decisions.size(); ++index) {
         const std::size_t first = index;
-        index = find_last_of_reconfiguration(records.decisions, index);
+        index = find_end_of_series(records.decisions, index);
         const plan::Decision& decision = records.decisions[index];
         const std::string first_step = format_with_commas(static_cast<double>(records.decisions[first].step));
         const std::string last_step = format_with_commas(static_cast<double>(decision.step));

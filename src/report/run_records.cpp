@@ -85,7 +85,7 @@ double read_checkpoint_period(const OptionalText& config) {
 
 void add_events(RunRecords& records) {
     for (const plan::Decision& decision : records.decisions) {
-        if (decision.policy == plan::reconfigure_policy) continue;  // there may be one after each step
+        if (is_part_of_series(decision)) continue;
         records.events.push_back({RunEvent::plan_change, static_cast<double>(decision.step), decision.reason});
     }
     for (const records::EvaluationLine& line : records.evaluations)

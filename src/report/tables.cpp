@@ -108,6 +108,13 @@ void add_energy(Rows& rows, const records::Summary& s) {
          has_rates ? cat(format_significant(*s.energy_j / *s.tokens), " J per token; ",
                          format_significant(*s.energy_j / *s.seconds), " W on average, for all ranks together")
                    : "for all ranks together"});
+    if (s.last_step_j && s.step_j_before_clocks)
+        rows.push_back(
+            {"Energy of the last step", cat(format_significant(*s.last_step_j), " J"),
+             s.min_step_j ? cat(format_significant(*s.min_step_j), " J") : no_limit,
+             cat(format_significant(*s.step_j_before_clocks),
+                 " J before clocks were set; the limit is that of the same passes in the time of that "
+                 "step, if ranks ran slower instead of waiting")});
     const auto& [compute, blocked, idle, is_derived] = s.energy_phases_j;
     if (compute.empty()) return;
     const auto format_sum = [](const std::vector<double>& joules) {

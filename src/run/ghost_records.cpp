@@ -16,9 +16,9 @@ void GhostRecords::add(int rank, const records::StepOutcome& own_outcome,
         combined.padded_tokens = 0;
         combined.energy_of_ranks.resize(own_outcome.energy_of_ranks.size() * static_cast<std::size_t>(ranks_));
     }
-    if (!own_outcome.pass_waits.empty()) {
-        combined.pass_waits.resize(static_cast<std::size_t>(ranks_));
-        combined.pass_waits[static_cast<std::size_t>(rank)] = own_outcome.pass_waits.front();
+    if (!own_outcome.pass_times.empty()) {
+        combined.pass_times.resize(static_cast<std::size_t>(ranks_));
+        combined.pass_times[static_cast<std::size_t>(rank)] = own_outcome.pass_times.front();
     }
     if (own_outcome.energy_of_ranks.empty()) combined.energy_of_ranks.clear();  // not all ranks are metered
     if (!combined.energy_of_ranks.empty())

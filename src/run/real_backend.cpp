@@ -351,6 +351,7 @@ namespace {
 // Names for messages what sets clocks during the steps of the run. Returns an empty text if nothing does.
 std::string describe_clock_setter(const setup::Setup& setup, const adapt::RecordedChanges& recorded) {
     const plan::Plan& plan = setup.current.plan;
+    if (setup.job.config.policy.energy != config::Energy::baseline) return "--energy";
     if (sets_clocks(plan.training.phases())) {
         const std::optional<plan::Decision>& decision = setup.origin.decision;
         const bool is_decided = decision && !decision->clocks.empty();

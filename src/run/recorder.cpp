@@ -144,6 +144,10 @@ void Recorder::record_settled_clocks(std::size_t step, const std::string& figure
     console_->report_settled_clocks(step, figures);
 }
 
+void Recorder::record_clock_costs(const plan::ClockCosts& costs) {
+    if (directory_) directory_->write_clock_costs(costs);
+}
+
 void Recorder::record_save(const records::SaveOutcome& outcome) {
     if (!console_) return;
     console_->report_save(outcome);

@@ -3,6 +3,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/rank/stopping.hpp"
+#include "trireme/setup/clock_costs.hpp"
 #include "trireme/setup/peak_rate.hpp"
 
 namespace trireme::run {
@@ -78,6 +79,8 @@ private:
         if (backend_.keeps_records()) {
             context_.recorder.record_plan_kept(step, plan_chooser.take_refusal());
             context_.recorder.record_settled_clocks(step, plan_chooser.take_energy_report());
+            if (const plan::ClockCosts* const costs = plan_chooser.take_new_clock_costs())
+                context_.recorder.record_clock_costs(*costs);
         }
         if (choice) {
             device::TraceSpan span(tracing_.trace(), device::TraceLane::compute, "change of plan");
@@ -88,7 +91,7 @@ private:
                 context_.recorder.record_plan_change(choice->decision, change, context_.current);
             }
             // In a ghost run, all ranks then plan their steps from the same change.
-            if (plan_chooser.looks_ahead() || reconfigures(job_.config.policy.energy, job_.config.policy.reconfigure)) backend_.wait_for_records();
+            if (plan_chooser.looks_ahead() || needs_pass_times(job_)) backend_.wait_for_records();
         }
         if (choice || is_policy_step) backend_.trainer().rebalance_matmuls();
         if (!choice && is_policy_step && backend_.keeps_records())
@@ -120,6 +123,7 @@ private:
 
     void finish(std::size_t step, const std::optional<records::Evaluation>& validation) {
         records::Figures figures = backend_.compute_figures(validation);
+        figures.before_clocks = context_.plan_chooser.origin().baseline;
         if (step < job_.steps)
             figures.early_end = {.step = step, .reason = rank::describe(*stop_, job_.config)};
         backend_.finish_saving();

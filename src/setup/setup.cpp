@@ -8,6 +8,7 @@
 #include "trireme/base/numbers.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/device/clock.hpp"
+#include "trireme/setup/clock_costs.hpp"
 #include "trireme/setup/elastic_layout.hpp"
 #include "trireme/setup/elastic_memory.hpp"
 #include "trireme/setup/ghosts.hpp"
@@ -250,6 +251,7 @@ Setup set_up_training(const config::RunConfig& config, int ranks, const std::opt
     setup.origin.layout = plan.layout;
     Job& job = setup.job;
     job.kernels = read_profiled_kernels(config, ranks);
+    job.clock_costs = read_clock_costs(config);
     check_batch_is_enough(config, plan, make_plan_request(config));
     check_evaluation(config, job.samples);
     job.steps = count_steps(config, job.samples.train.size());

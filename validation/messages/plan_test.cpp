@@ -181,7 +181,10 @@ TEST_F(Plan, RejectsSchedulesThatCannotRun) {
     make_corpus();
     expect_refusal("plan --schedule clocks.csv",
                    {"clocks.csv sets clocks", "rank 0 are not known", "(device.clocks) with --cluster"});
-    expect_refusal("plan --energy uniform", {"--energy", "not known of GPUs", "--cluster FILE"});
+    expect_refusal("plan --energy uniform",
+                   {"--energy uniform sets clocks", "rank 0 are not known", "(device.clocks) with --cluster"});
+    expect_refusal("train --corpus corpus.h5 --steps 2 --batch 1 --energy uniform",
+                   {"--energy uniform sets clocks during a step, but Trireme cannot set the clock of a CPU"});
     expect_refusal(
         "train --corpus corpus.h5 --steps 2 --batch 1 --schedule clocks.csv",
         {"clocks.csv sets clocks during a step, but Trireme cannot set the clock of a CPU; use GPUs"});

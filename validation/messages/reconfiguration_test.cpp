@@ -6,18 +6,9 @@ namespace {
 
 class Reconfiguration : public Simulate {
 protected:
-    // The devices have clocks from 900 to 600 MHz in distances of 30 MHz.
     void SetUp() override {
         Simulate::SetUp();
-        json cluster = slow_abacus();
-        for (int mhz = 900; mhz >= 600; mhz -= 30) {
-            const double speed = mhz / 900.0;
-            cluster["device"]["clocks"].push_back(
-                {{"mhz", mhz},
-                 {"speed", speed},
-                 {"watts", {{"idle", 10}, {"busy", 20 + 80 * speed * speed * speed}}}});
-        }
-        write("abacus.json", cluster.dump());
+        write("abacus.json", finely_clocked_abacus().dump());
     }
 
     Outcome simulate(const std::string& options) const {

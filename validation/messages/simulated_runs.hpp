@@ -54,6 +54,19 @@ inline json clocked_abacus() {
     return cluster;
 }
 
+// The devices of slow_abacus() with clocks from 900 to 600 MHz in distances of 30 MHz.
+inline json finely_clocked_abacus() {
+    json cluster = slow_abacus();
+    for (int mhz = 900; mhz >= 600; mhz -= 30) {
+        const double speed = mhz / 900.0;
+        cluster["device"]["clocks"].push_back(
+            {{"mhz", mhz},
+             {"speed", speed},
+             {"watts", {{"idle", 10}, {"busy", 20 + 80 * speed * speed * speed}}}});
+    }
+    return cluster;
+}
+
 class Simulate : public Workplace {
 protected:
     void SetUp() override {

@@ -21,9 +21,9 @@
 
 namespace trireme::adapt {
 
+class EnergyChooser;
 class LengthChooser;
 class MigrationTrials;
-class Reconfiguration;
 
 // A change of plan that was checked against the model, the ranks and the memory limit.
 struct Choice {
@@ -89,8 +89,10 @@ public:
     // Called if memory does not suffice for a choice. Later decisions from lengths do not choose its layout.
     void reject(const Choice& choice, const std::string& why);
     std::string take_refusal();  // returns the reason to report and clears it; empty if there is none
-    // Returns a description of the end of --reconfigure, if choose() has just ended it, and clears it.
-    std::string take_energy_report() { return std::exchange(energy_report_, ""); }
+    // Return a description of the end of --reconfigure, and the costs of a sweep, if choose() has just ended
+    // it. A second call returns nothing.
+    std::string take_energy_report();
+    const plan::ClockCosts* take_new_clock_costs();
 
     const setup::PlanOrigin& origin() const { return origin_; }
 
@@ -110,13 +112,10 @@ private:
     std::optional<plan::Decision> decide(const plan::Observation& observed);
     std::optional<plan::Decision> decide_layout(const plan::Observation& observed);
     std::optional<plan::Decision> decide_new_sharing(const plan::Observation& observed);
-    std::optional<plan::Decision> decide_energy(const plan::Observation& observed);
-    void add_energy(const plan::Observation& observed, setup::PlanState state, plan::Decision& decision);
     double predict_seconds(const PlanTransition& transition) const;
     double predict_from_links(const PlanTransition& transition) const;
     Choice make_choice(plan::Decision decision, PlanTransition transition, const plan::Observation& observed);
     void make_rules(const layout::Link& team_link);
-    bool sets_energy_clocks() const { return job_.config.policy.energy != config::Energy::baseline; }
 
     const setup::Job& job_;
     const setup::PlanState& current_;
@@ -133,13 +132,10 @@ private:
     ChangeCorrection correction_;  // of predict_from_links(), for changes with the lengths
     layout::Link link_;            // link over which state moves
     std::unique_ptr<MigrationTrials> migration_trials_;
-    std::unique_ptr<Reconfiguration> reconfiguration_;
-    // These become PlanOrigin::clocked_slowness and PlanOrigin::baseline if the last choice is carried out.
-    std::vector<double> chosen_slowness_;
-    std::optional<setup::StepFigures> chosen_baseline_;
-    std::string energy_report_;       // that take_energy_report() has not returned yet
-    std::string unreported_refusal_;  // reason that take_refusal() has not returned yet
-    std::string last_refusal_;        // reason that take_refusal() returned last
+    std::unique_ptr<EnergyChooser> energy_chooser_;
+    std::vector<double> chosen_slowness_;  // per rank, at the last choice
+    std::string unreported_refusal_;       // reason that take_refusal() has not returned yet
+    std::string last_refusal_;             // reason that take_refusal() returned last
 };
 
 }  // namespace trireme::adapt

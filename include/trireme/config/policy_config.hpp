@@ -105,6 +105,8 @@ struct PolicyConfig {
     std::size_t horizon = 0;
     Energy energy = Energy::baseline;
     Reconfigure reconfigure = Reconfigure::none;
+    // The source of costs by clock: `auto`, `sweep` or the path of a file that a sweep has written.
+    std::string clock_costs = automatic_clock_costs;
     double clock_every = 0;  // minimum number of seconds between two changes of the clock of a device
 };
 

@@ -24,9 +24,11 @@ struct Cause {
 };
 
 // Decision::policy of decisions that change the clocks, and perhaps the order of passes, but not the layout:
-// one after each step with --reconfigure, and one after each change of the slowness of ranks.
+// after each step with --reconfigure, after each change of the slowness of ranks, and after some steps at each
+// clock that --clock-costs measures.
 inline constexpr const char* reconfigure_policy = "reconfigure";
 inline constexpr const char* energy_policy = "energy";
+inline constexpr const char* sweep_policy = "sweep";
 
 // A change of plan after a step, as a policy or the user decided it.
 struct Decision {
@@ -55,6 +57,17 @@ struct Decision {
 // returns one sentence per rank that offloads matmuls, for example "ranks 0,2 compute 50 % of rank 1's
 // matmuls". The list is empty if every rank computes all of its own matmuls.
 std::vector<std::string> describe_sharing(const Decision& decision);
+
+// True if the policy of the decision changes only clocks and the order of passes.
+inline bool changes_only_clocks(const Decision& decision) {
+    return decision.policy == reconfigure_policy || decision.policy == energy_policy ||
+           decision.policy == sweep_policy;
+}
+
+// True if many such decisions may follow each other, each after one step or a few.
+inline bool is_part_of_series(const Decision& decision) {
+    return decision.policy == reconfigure_policy || decision.policy == sweep_policy;
+}
 
 // Parses `text`, the content of `file`, which has one decision per line:
 //

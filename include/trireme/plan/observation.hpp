@@ -29,12 +29,15 @@ struct RankWaits {
     }
 };
 
-// The waits of the passes of a team, or of a rank, in a step. Times are in seconds.
-struct PassWaits {
+// The passes of a team, or of a rank, in a step. Times are in seconds.
+struct MeasuredPasses {
     // Per pass, in program order: from the end of the preceding pass, or from the beginning of the step, to the
     // arrival of the input; 0 for passes of empty micro-batches.
-    std::vector<double> seconds = {};
+    std::vector<double> waits = {};
     double end = 0;  // of the last pass, from the beginning of the step
+    // Mean durations of a forward and of a backward of a micro-batch that has samples, both parts of a split
+    // backward included; 0 if there are none.
+    double forward = 0, backward = 0;
 };
 
 // The times of a rank in a step, or their averages over several steps.

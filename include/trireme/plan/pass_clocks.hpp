@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,5 +36,8 @@ PassClocks list_pass_clocks(const Plan& plan);
 // Sets the clocks of the training programs and removes all earlier clocks. Throws ConfigError if the numbers of
 // stages, replicas or passes differ from those of the plan.
 void set_pass_clocks(const PassClocks& clocks, Plan& plan);
+// Sets the clocks of the training programs to those that `find_mhz` returns: see schedule::set_clocks().
+void set_pass_clocks(const std::function<int(int team, const schedule::Instruction& pass)>& find_mhz,
+                     Plan& plan);
 
 }  // namespace trireme::plan

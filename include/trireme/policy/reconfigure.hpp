@@ -22,9 +22,10 @@ struct ClockedTeam {
     std::size_t group = 0;                      // teams of a group have equal clocks
 };
 
-// Returns the waits of each team in a predicted step. Passes of empty micro-batches wait for 0 seconds.
-std::vector<plan::PassWaits> list_waits(const schedule::Prediction& prediction,
-                                        const std::vector<ClockedTeam>& teams);
+// Returns the waits of each team in a predicted step. Passes of empty micro-batches wait for 0 seconds. The
+// means of the passes are not set.
+std::vector<plan::MeasuredPasses> list_waits(const schedule::Prediction& prediction,
+                                             const std::vector<ClockedTeam>& teams);
 
 // A pass of a team: an index into ClockedTeam::passes.
 struct PassOfTeam {
@@ -37,10 +38,10 @@ struct PassOfTeam {
 // Returns the critical path, from the backward of stage 0 that ends last back to the first forward of its team.
 // After a pass that waited for more than `threshold` seconds, the path continues at the pass that computed its
 // input, otherwise at the preceding pass of the team. Teams of a group use the mean of their waits. `teams` and
-// `waits` have one entry per team of the shape. Every stage has forwards and backwards that are not split.
+// `times` have one entry per team of the shape. Every stage has forwards and backwards that are not split.
 std::vector<PassOfTeam> find_critical_path(const schedule::PipelineShape& shape,
                                            const std::vector<ClockedTeam>& teams,
-                                           const std::vector<plan::PassWaits>& waits, double threshold);
+                                           const std::vector<plan::MeasuredPasses>& times, double threshold);
 
 enum class RaiseRule : std::uint8_t {
     greedy,   // raises the last pass that is below its highest clock, by 90 MHz

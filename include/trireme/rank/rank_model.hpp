@@ -33,7 +33,7 @@ struct ExecutionOptions {
 
 // The result of a step on this rank. Only the first rank of each team has outcomes and tokens.
 struct StepResult {
-    plan::PassWaits pass_waits = {};
+    plan::MeasuredPasses pass_times = {};
     // The outcomes of micro-batches whose last stage this rank executed, by index in the step.
     std::map<int, model::LossState> outcomes = {};
     std::size_t padded_tokens = 0;  // rows of micro-batches whose first stage this rank executed, with padding
@@ -125,8 +125,8 @@ private:
     bool is_team_leader() const;
     std::vector<layout::Migration> list_own_team_migrations() const;
     void offload(const std::vector<layout::Migration>& migrations);
-    std::unique_ptr<pipeline::Engine> make_engine(const plan::ProvedPrograms& programs,
-                                                  device::Trace* trace) const;
+    std::unique_ptr<pipeline::Engine> make_engine(const plan::ProvedPrograms& programs, device::Trace* trace,
+                                                  bool measures_passes) const;
     pipeline::Engine& engine() const { return *(programs_->shape.is_training ? training_ : evaluation_); }
 
     const setup::Job& job_;

@@ -11,7 +11,7 @@
 
 namespace trireme::rank {
 
-// Returns how many numbers a rank sends. With --reconfigure, they end with the waits of its passes.
+// Returns how many numbers a rank sends. If a policy needs them, they end with the times of its passes.
 std::size_t count_record_numbers(const setup::Job& job, const plan::Plan& plan);
 
 // Returns the kernels and the waits of a step that took `seconds`.
@@ -23,7 +23,7 @@ void record_energy(const records::EnergyPhases& energy, std::span<double> record
 // Fills the fields about the GPU. `record` has RecordFields::count_on_gpus numbers. A field is NaN if `gpu` is
 // null or the driver does not report the quantity.
 void record_gpu_state(RankGpu* gpu, std::span<double> record);
-// Does nothing without --reconfigure.
-void record_pass_waits(const plan::PassWaits& waits, const setup::Job& job, std::span<double> record);
+// Does nothing if no policy needs these times.
+void record_pass_times(const plan::MeasuredPasses& times, const setup::Job& job, std::span<double> record);
 
 }  // namespace trireme::rank

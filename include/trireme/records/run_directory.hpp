@@ -1,5 +1,5 @@
 // Writes the records of a run to its directory: starts.jsonl, config.ini, manifest.json, steps.jsonl,
-// decisions.jsonl, summary.json, and `stopped` if the run ended early and can be resumed.
+// decisions.jsonl, clock_costs.json, summary.json, and `stopped` if the run ended early and can be resumed.
 #pragma once
 
 #include <filesystem>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "trireme/plan/clock_costs.hpp"
 #include "trireme/plan/decision.hpp"
 #include "trireme/records/run_lock.hpp"
 #include "trireme/records/run_records.hpp"
@@ -42,6 +43,7 @@ public:
     void add_kept_plan(std::size_t step, const std::string& why);
     // Adds a line to steps.jsonl with the result of an evaluation after `step` steps.
     void add_evaluation(std::size_t step, const Evaluation& evaluation);
+    void write_clock_costs(const plan::ClockCosts& costs) { write_file("clock_costs.json", to_json(costs)); }
     void write_summary(const Figures& figures);
     // Writes the file `stopped`. The file shows scripts that the run ended early and can be resumed.
     void write_stopped_file(const EarlyEnd& end);

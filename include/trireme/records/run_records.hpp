@@ -119,6 +119,8 @@ struct Summary {
     Figure energy_j;                                             // sum over the ranks
     std::vector<double> energy_j_of_ranks;
     Figure median_step_j, last_step_j;  // of all ranks
+    // A step before --energy set clocks; and the fewest joules in the same time, see setup::StepFigures.
+    Figure step_s_before_clocks, step_j_before_clocks, min_step_j;
     EnergyParts<std::vector<double>> energy_phases_j;
     // Number of checkpoints; seconds for which they blocked rank 0; and the part of these seconds that rank 0
     // waited for the previous checkpoint.

@@ -72,8 +72,8 @@ struct StepOutcome {
     // the next step. Empty if some ranks are not measured.
     std::vector<EnergyPhases> energy_of_ranks = {};
     GpuStates gpus = {};
-    std::vector<plan::PassWaits> pass_waits = {};  // per rank; empty unless --reconfigure needs them
-    Stop stop = {};                                // stop request that some rank made in this step
+    std::vector<plan::MeasuredPasses> pass_times = {};  // per rank; empty if no policy needs them
+    Stop stop = {};                                     // stop request that some rank made in this step
 };
 
 // Indices of the numbers that each rank reports for a step. Flags are 0 or 1, and times are in seconds.
@@ -114,8 +114,8 @@ struct RecordFields {
     };
 };
 
-// Returns the number of fields per rank for a run whose tensors are in memory space `memory_space`. With
-// --reconfigure, PassWaits::end and the waits of the passes follow the fields.
+// Returns the number of fields per rank for a run whose tensors are in memory space `memory_space`. If a policy
+// needs them, the times of passes follow the fields: MeasuredPasses::end, the means, and the waits.
 std::size_t count_record_fields(device::MemorySpace memory_space);
 
 // Sets the members of `outcome` that follow from the numbers in `all`. RecordFields are the indices of the

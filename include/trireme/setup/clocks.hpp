@@ -25,7 +25,10 @@ using RankClocks = std::function<std::span<const plan::DeviceClock>(int rank)>;
 std::vector<schedule::TeamClocks> list_team_clocks(const std::vector<layout::Team>& teams,
                                                    const RankClocks& find_clocks);
 
-// Same, for the devices of a job.
+// Returns the clocks of the device of a rank of a job, as RankClocks does. Those of GPUs have no watts.
+std::span<const plan::DeviceClock> find_clocks(const Job& job, int rank);
+
+// Same as above, for the devices of a job.
 std::vector<schedule::TeamClocks> list_team_clocks(const Job& job, const std::vector<layout::Team>& teams);
 
 // Returns the joules of all ranks in a step: `team_joules`, and those of the ranks without a team, which idle
@@ -44,9 +47,10 @@ schedule::StepCosts make_clocked_costs(const std::vector<schedule::StageCost>& s
 void check_clocks(const plan::Plan& plan, const config::PolicyConfig& policy, const RankClocks& find_clocks);
 
 // Sets the order of passes and the clocks of the current plan: those of `decision`, or those of --energy (see
-// choose_energy()) for the step after the decision if it names none. Throws ConfigError if the run cannot set
-// these clocks or those of the schedule, or if the order that the decision names does not fit the plan or its
-// memory. If --energy has chosen the clocks, returns the step before.
+// choose_energy()) for the step after the decision if it names none. If the run measures the costs from which
+// --energy chooses, all passes have the highest clock instead. Throws ConfigError if the run cannot set these
+// clocks or those of the schedule, if the order that the decision names does not fit the plan or its memory, or
+// if the run is too short to measure costs. If --energy has chosen the clocks, returns the step before.
 std::optional<StepFigures> choose_clocks(const Job& job, int ranks, PlanState& current,
                                          const plan::Decision& decision = {});
 

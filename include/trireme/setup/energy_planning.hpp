@@ -24,9 +24,10 @@ struct PlannedEnergy {
     StepFigures before;  // the step at the highest clocks
 };
 // Returns the plan of `state` with the order and the clocks that choose_energy() chooses for step `step`.
-// --energy must be set, and the clocks and watts of all devices must be known. `slowness` has the slowness of
-// each rank, see plan::Observation, and is empty if no rank is slow.
+// --energy must be set. The costs by clock are `measured`; if that is null, the clocks and watts of all devices
+// must be known. `slowness` has the slowness of each rank, see plan::Observation, and is empty if no rank is
+// slow.
 PlannedEnergy plan_energy(const Job& job, int ranks, const PlanState& state, std::size_t step,
-                          const std::vector<double>& slowness = {});
+                          const plan::ClockCosts* measured, const std::vector<double>& slowness = {});
 
 }  // namespace trireme::setup

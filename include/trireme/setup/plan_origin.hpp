@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trireme/layout/layout.hpp"
+#include "trireme/plan/clock_costs.hpp"
 #include "trireme/plan/decision.hpp"
 
 namespace trireme::setup {
@@ -15,6 +16,8 @@ namespace trireme::setup {
 struct StepFigures {
     double seconds = 0;
     std::optional<double> joules = {};  // empty if the joules of a rank are not known
+    // The fewest joules for the same passes in the same time, if ranks ran slower instead of waiting.
+    std::optional<double> min_joules = {};
 };
 
 // The origin of the current plan of a run: the options of the run, or a decision.
@@ -25,6 +28,8 @@ struct PlanOrigin {
     std::optional<StepFigures> baseline = {};
     // Per rank: the slowness for which the clocks were chosen; empty before a rank is slow.
     std::vector<double> clocked_slowness = {};
+    // The costs that the run has measured by clock; empty without a sweep. The sweep may not have ended.
+    plan::ClockCosts clock_costs = {};
     // With --reconfigure: the number of steps in a row, up to the current one, in which no clock was raised.
     std::size_t quiet_steps = 0;
     // The decision that led to the current plan; empty if the run uses the plan of its options.

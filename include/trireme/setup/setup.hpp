@@ -62,9 +62,10 @@ struct Job {
     RankKernels kernels = {};  // kernel times from the files of --profile; may be empty
     // The files of --profile. Null without this option, and in a simulation, which uses only their kernels.
     std::shared_ptr<const plan::RankProfiles> profiles = {};
-    std::shared_ptr<rank::RankGpu> gpu = {};  // GPU of this rank, if any; shared by copies of the job
-    std::vector<GpuClocks> gpu_clocks = {};   // per rank; empty without GPUs
-    SlowRun slow_run = {};                    // emulated slow ranks (--slow), which no policy may read
+    std::optional<plan::ClockCosts> clock_costs = {};  // those of the file that --clock-costs names, if any
+    std::shared_ptr<rank::RankGpu> gpu = {};           // GPU of this rank, if any; shared by copies of the job
+    std::vector<GpuClocks> gpu_clocks = {};            // per rank; empty without GPUs
+    SlowRun slow_run = {};                             // emulated slow ranks (--slow), which no policy may read
 };
 
 // A recomputation that all micro-batches of a step may have.

@@ -9,8 +9,8 @@ namespace trireme::app {
 std::vector<Option> make_device_cost_options(config::RunConfig& config) {
     config::CostConfig& costs = config.costs;
     const auto has_cluster = [&costs] { return !costs.cluster.empty(); };
-    const OptionNeed needed_cluster{"the watts of the devices at each clock, which are not known of GPUs",
-                                    "--cluster FILE (`trireme simulate`)"};
+    const auto chooses_clocks = [&config] { return config.policy.energy != config::Energy::baseline; };
+    const OptionNeed needed_energy{"clocks that --energy chooses", "--energy uniform or envelope"};
     return {
         make_text_option({"cluster", "FILE.json",
                           "description of a cluster: its devices and links; perf/clusters has examples"},
@@ -31,27 +31,34 @@ std::vector<Option> make_device_cost_options(config::RunConfig& config) {
                   "pass by pass; a pass takes as long as an equal earlier pass"}}),
             [&config] { return config.precision.device == config::DeviceKind::ghost; },
             {"a simulated run that computes no values", "--math off (`trireme simulate`)"}),
+        make_choice_option(
+            {"energy", "", "clocks of the devices"}, config.policy.energy,
+            {{"baseline", config::Energy::baseline, "only those that the schedule file sets"},
+             {"uniform", config::Energy::uniform,
+              "each rank has the clock at which it needs the least energy for a step"},
+             {"envelope", config::Energy::envelope,
+              "the same, but the last stage, and the first forward and the last backward pass of each "
+              "rank, keep the highest clock; needs --schedule 1f1b or envpipe"}}),
         make_conditional(
             make_choice_option(
-                {"energy", "", "clocks of the devices"}, config.policy.energy,
-                {{"baseline", config::Energy::baseline, "only those that the schedule file sets"},
-                 {"uniform", config::Energy::uniform,
-                  "each rank has the clock at which it needs the least energy for a step"},
-                 {"envelope", config::Energy::envelope,
-                  "the same, but the last stage, and the first forward and the last backward pass of each "
-                  "rank, keep the highest clock; needs --schedule 1f1b or envpipe"}}),
-            has_cluster, needed_cluster),
-        make_conditional(make_choice_option({"reconfigure", "",
-                                             "rule that raises clocks on the critical path after each step, "
-                                             "until none can be raised; needs "
-                                             "--energy, and --schedule 1f1b or envpipe"},
-                                            config.policy.reconfigure,
-                                            {{"default", config::Reconfigure::none, "raises none"},
-                                             {"greedy", config::Reconfigure::greedy,
-                                              "the last clock that can be raised, by 90 MHz"},
-                                             {"balanced", config::Reconfigure::balanced,
-                                              "the lowest clocks that can be raised, by 30 MHz"}}),
-                         has_cluster, needed_cluster),
+                {"reconfigure", "",
+                 "rule that raises clocks on the critical path after each step, "
+                 "until none can be raised; needs "
+                 "--energy, and --schedule 1f1b or envpipe"},
+                config.policy.reconfigure,
+                {{"default", config::Reconfigure::none, "raises none"},
+                 {"greedy", config::Reconfigure::greedy, "the last clock that can be raised, by 90 MHz"},
+                 {"balanced", config::Reconfigure::balanced,
+                  "the lowest clocks that can be raised, by 30 MHz"}}),
+            [=] { return has_cluster() || chooses_clocks(); }, needed_energy),
+        make_conditional(
+            make_text_option(
+                {"clock-costs", "auto|sweep|FILE.json",
+                 "source of the seconds and joules of passes by clock: `auto` (--cost or the "
+                 "cluster file; on GPUs, a sweep), `sweep` (the first steps measure one clock after "
+                 "the other), or the file clock_costs.json that a sweep has written"},
+                config.policy.clock_costs),
+            chooses_clocks, needed_energy),
         make_conditional(
             make_number_option(
                 {"clock-every", "SECONDS",

@@ -139,15 +139,18 @@ void GpuMeter::set_clock(int mhz) {
         case Result::no_permission:
             throw ConfigError(cat(
                 "this user may not set the clock of the GPU at ", bus_id_,
-                "; an administrator may set it (nvidia-smi --lock-gpu-clocks=", mhz,
-                "), and so may Slurm if the cluster allows it (srun --gpu-freq=", mhz,
-                "); a run changes no clocks without --gpu-clock, CLOCK cells and decisions with \"clocks\""));
+                ", because NVML demands root or CAP_SYS_ADMIN; ask an administrator for this capability, "
+                "or for a fixed clock (nvidia-smi --lock-gpu-clocks=",
+                mhz, "), or use srun --gpu-freq=", mhz,
+                " if the cluster allows it; a run changes no clocks without --gpu-clock, --energy, CLOCK cells "
+                "and decisions with \"clocks\""));
         case Result::not_supported:
         case Result::invalid_argument:
-            throw ConfigError(cat(
-                "the GPU at ", bus_id_, " does not support a clock of ", mhz,
-                " MHz: ", library_->describe(result),
-                "; a run changes no clocks without --gpu-clock, CLOCK cells and decisions with \"clocks\""));
+            throw ConfigError(
+                cat("the GPU at ", bus_id_, " does not support a clock of ", mhz,
+                    " MHz: ", library_->describe(result),
+                    "; a run changes no clocks without --gpu-clock, --energy, CLOCK cells and decisions with "
+                    "\"clocks\""));
         case Result::not_found:
         case Result::insufficient_size:
         case Result::gpu_is_lost:

@@ -6,11 +6,14 @@
 #include <utility>
 
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/base/regular_file.hpp"
 #include "trireme/device/clock.hpp"
+#include "trireme/policy/clock_sweep.hpp"
 #include "trireme/schedule/catalog.hpp"
 #include "trireme/schedule/clocks.hpp"
 #include "trireme/schedule/schedule_text.hpp"
+#include "trireme/setup/clock_costs.hpp"
 #include "trireme/setup/elastic_memory.hpp"
 #include "trireme/setup/energy_clocks.hpp"
 #include "trireme/setup/energy_planning.hpp"
@@ -127,8 +130,8 @@ void check_clocks_of(const plan::Plan& plan, const ClockSource& source, const Ra
             check_listed_clocks(plan, source.kind, team, (*phase)[team], clocks[team].mhz);
 }
 
-// Same as check_clocks_of(), for the devices of a real run.
-void check_clocks_of_gpus(const Job& job, const ClockSource& source, const plan::Plan& plan) {
+// Throws ConfigError if the devices of a real run have no clocks that can be set.
+void check_clocks_of_gpus(const Job& job, const ClockSource& source) {
     if (job.gpu_clocks.empty())
         throw ConfigError(
             cat(source.setter,
@@ -139,9 +142,30 @@ void check_clocks_of_gpus(const Job& job, const ClockSource& source, const plan:
             throw ConfigError(cat(source.setter, " sets clocks, but those of the GPU of rank ", rank,
                                   " are not known: ", job.gpu_clocks[rank].unknown_because));
     }
-    check_clocks_of(plan, source, [&](int rank) {
-        return std::span<const plan::DeviceClock>(job.gpu_clocks[static_cast<std::size_t>(rank)].clocks);
-    });
+}
+
+// Throws ConfigError if the run cannot measure costs by clock from its first steps.
+void check_sweep(const Job& job, const ClockSource& source, const plan::Plan& plan) {
+    for (std::size_t rank = 0; rank < job.gpu_clocks.size(); ++rank) {
+        if (!job.gpu_clocks[rank].reports_joules)
+            throw ConfigError(cat(source.setter, " needs the joules of steps, but the driver does not report ",
+                                  "those of the GPU of rank ", rank,
+                                  "; name measured costs with --clock-costs FILE"));
+    }
+    std::vector<std::vector<int>> clocks;
+    for (const schedule::TeamClocks& of_team : list_team_clocks(job, plan.teams)) clocks.push_back(of_team.mhz);
+    const std::size_t steps = policy::count_sweep_steps(clocks);
+    if (job.steps > steps || !job.config.policy.decisions.empty()) return;
+    throw ConfigError(cat(source.setter, " measures ", steps / policy::sweep_steps_per_clock,
+                          " clocks in the first ", steps, " steps, but the run has only ",
+                          format_count(job.steps, "step"),
+                          "; train longer, or name measured costs with --clock-costs FILE"));
+}
+
+void set_highest_clocks(const Job& job, plan::Plan& plan) {
+    const std::vector<schedule::TeamClocks> clocks = list_team_clocks(job, plan.teams);
+    set_pass_clocks([&](int team, const auto&) { return clocks[static_cast<std::size_t>(team)].mhz.front(); },
+                    plan);
 }
 
 }  // namespace
@@ -165,12 +189,13 @@ std::vector<schedule::TeamClocks> list_team_clocks(const std::vector<layout::Tea
     return all;
 }
 
+std::span<const plan::DeviceClock> find_clocks(const Job& job, int rank) {
+    if (job.devices) return job.devices->find_device(rank).clocks;
+    return job.gpu_clocks[static_cast<std::size_t>(rank)].clocks;
+}
+
 std::vector<schedule::TeamClocks> list_team_clocks(const Job& job, const std::vector<layout::Team>& teams) {
-    return list_team_clocks(teams, [&](int rank) {
-        return std::span<const plan::DeviceClock>(job.devices
-                                                      ? job.devices->find_device(rank).clocks
-                                                      : job.gpu_clocks[static_cast<std::size_t>(rank)].clocks);
-    });
+    return list_team_clocks(teams, [&](int rank) { return find_clocks(job, rank); });
 }
 
 void check_clocks(const plan::Plan& plan, const config::PolicyConfig& policy, const RankClocks& find_clocks) {
@@ -197,22 +222,26 @@ std::optional<StepFigures> choose_clocks(const Job& job, int ranks, PlanState& c
         throw ConfigError(cat(source.setter,
                               " sets clocks, but --elastic length compares layouts at their highest clocks; ",
                               source.remedy, " or --elastic"));
-    if (!device::time_is_simulated()) {
-        check_clocks_of_gpus(job, source, current.plan);
+    const bool is_simulated = device::time_is_simulated();
+    if (!is_simulated) check_clocks_of_gpus(job, source);
+    check_clocks_of(current.plan, source, [&](int rank) { return find_clocks(job, rank); });
+    if (source.kind == ClockSource::energy && sweeps_clocks(job)) {
+        check_sweep(job, source, current.plan);
+        current.plan = add_slots_for_clocks(std::move(current.plan), run);
+        set_highest_clocks(job, current.plan);
         return std::nullopt;
     }
-    const Machine machine = choose_machine(job, ranks);
-    check_clocks_of(current.plan, source, [&](int rank) { return machine.find_clocks(rank); });
-    const bool chooses_clocks = source.kind == ClockSource::energy;
-    if (!chooses_clocks && config.policy.clock_every == 0) return std::nullopt;
-    if (!chooses_clocks) {
-        const schedule::StepCosts costs = predict_clocked_costs(job, machine, current, decision.step);
-        current.plan = join_short_clocks(current.plan, costs, config.policy.clock_every);
-        return std::nullopt;
+    if (source.kind == ClockSource::energy) {
+        const plan::ClockCosts* const measured = job.clock_costs ? &*job.clock_costs : nullptr;
+        PlannedEnergy energy = plan_energy(job, ranks, current, decision.step, measured);
+        current.plan = std::move(energy.plan);
+        return energy.before;
     }
-    PlannedEnergy energy = plan_energy(job, ranks, current, decision.step);
-    current.plan = std::move(energy.plan);
-    return energy.before;
+    if (!is_simulated || config.policy.clock_every == 0) return std::nullopt;
+    const schedule::StepCosts costs =
+        predict_clocked_costs(job, choose_machine(job, ranks), current, decision.step);
+    current.plan = join_short_clocks(current.plan, costs, config.policy.clock_every);
+    return std::nullopt;
 }
 
 }  // namespace trireme::setup

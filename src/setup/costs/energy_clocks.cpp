@@ -94,9 +94,9 @@ EnergyClocks choose_energy_clocks(const plan::Plan& plan, const schedule::StepCo
     return clocks;
 }
 
-schedule::Phases set_energy_clocks(const plan::ProvedPrograms& training, const EnergyClocks& clocks) {
-    return set_clocks(training.phases(),
-                      [&](int team, const schedule::Instruction& pass) { return clocks.find_mhz(team, pass); });
+void set_energy_clocks(const EnergyClocks& clocks, plan::Plan& plan) {
+    set_pass_clocks([&](int team, const schedule::Instruction& pass) { return clocks.find_mhz(team, pass); },
+                    plan);
 }
 
 // Returns the number of forwards before the first backward.
@@ -189,9 +189,7 @@ plan::Plan choose_energy(plan::Plan plan, const schedule::StepCosts& costs, cons
             plan = add_extra_forwards(plan, costs, clocks, run);
         else
             plan = add_slots_for_clocks(std::move(plan), run);
-        schedule::Phases phases = set_energy_clocks(plan.training, clocks);
-        plan.training.prologue = std::move(phases.prologue);
-        plan.training.programs = std::move(phases.body);
+        set_energy_clocks(clocks, plan);
     }
     return join_short_clocks(std::move(plan), costs, policy.clock_every);
 }

@@ -5,6 +5,7 @@
 
 #include "trireme/schedule/clocks.hpp"
 #include "trireme/schedule/predict.hpp"
+#include "trireme/setup/clock_costs.hpp"
 #include "trireme/setup/clocks.hpp"
 #include "trireme/setup/elastic_memory.hpp"
 #include "trireme/setup/energy_clocks.hpp"
@@ -52,13 +53,6 @@ schedule::StepCosts slow_down(const schedule::StepCosts& costs, const plan::Plan
     return slower;
 }
 
-plan::Plan remove_clocks(plan::Plan plan) {
-    schedule::Phases phases = set_clocks(plan.training.phases(), [](int, const auto&) { return 0; });
-    plan.training.prologue = std::move(phases.prologue);
-    plan.training.programs = std::move(phases.body);
-    return plan;
-}
-
 }  // namespace
 
 PlannedRun describe_planned_run(const Job& job, int ranks, const PlanState& state) {
@@ -82,19 +76,27 @@ schedule::StepCosts predict_clocked_costs(const Job& job, const Machine& machine
 }
 
 PlannedEnergy plan_energy(const Job& job, int ranks, const PlanState& state, std::size_t step,
-                          const std::vector<double>& slowness) {
-    const Machine machine = choose_machine(job, ranks);
+                          const plan::ClockCosts* measured, const std::vector<double>& slowness) {
     PlanState without_clocks = state;
-    without_clocks.plan = remove_clocks(state.plan);
+    set_pass_clocks([](int, const auto&) { return 0; }, without_clocks.plan);
     const plan::Plan& plan = without_clocks.plan;
-    schedule::StepCosts costs = predict_clocked_costs(job, machine, without_clocks, step);
+    schedule::StepCosts costs =
+        measured != nullptr ? make_measured_costs(*measured, plan, list_devices(job))
+                            : predict_clocked_costs(job, choose_machine(job, ranks), without_clocks, step);
     const std::vector<double> team_slowness = find_team_slowness(plan, slowness);
     if (!team_slowness.empty()) costs = slow_down(costs, plan, team_slowness);
     const schedule::StepTime before = predict_step(plan.training.phases(), plan.training.shape, costs);
-    const std::optional<double> joules = sum_joules(plan, before.joules, before.seconds, ranks,
-                                                    [&](int rank) { return machine.find_clocks(rank); });
-    return {.plan = choose_energy(plan, costs, describe_planned_run(job, ranks, without_clocks), team_slowness),
-            .before = {.seconds = before.seconds, .joules = joules}};
+    const auto sum_all = [&](const std::vector<double>& joules) {
+        return sum_joules(plan, joules, before.seconds, ranks, [&](int rank) {
+            return job.devices ? find_clocks(job, rank) : std::span<const plan::DeviceClock>();
+        });
+    };
+    const std::vector<double> min_joules =
+        find_min_joules(plan.training.phases(), plan.training.shape, costs, before.seconds);
+    return {
+        .plan = choose_energy(plan, costs, describe_planned_run(job, ranks, without_clocks), team_slowness),
+        .before = {
+            .seconds = before.seconds, .joules = sum_all(before.joules), .min_joules = sum_all(min_joules)}};
 }
 
 }  // namespace trireme::setup

@@ -185,10 +185,7 @@ Forecast make_forecast(const PlanConfig& config) {
                                                     : make_inputs_with_corpus(run, ranks, steps);
     inputs.device_memory = find_device_memory(run, devices, ranks);
     Forecast forecast;
-    const setup::RankClocks find_clocks = [&](int rank) {
-        return devices ? std::span<const plan::DeviceClock>(devices->find_device(rank).clocks)
-                       : std::span<const plan::DeviceClock>();
-    };
+    const setup::RankClocks find_clocks = find_device_clocks(run, ranks, devices, inputs);
     const schedule::StepCosts costs = add_costs(run, ranks, find_clocks, inputs, forecast);
     forecast.step = predict_step(inputs.plan.training.phases(), inputs.plan.training.shape, costs);
     forecast.energy = forecast_energy(inputs.plan, costs, forecast, ranks, find_clocks);

@@ -7,6 +7,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/model/model.hpp"
 #include "trireme/schedule/clocks.hpp"
+#include "trireme/setup/clock_costs.hpp"
 #include "trireme/setup/elastic_memory.hpp"
 #include "trireme/setup/energy_clocks.hpp"
 #include "trireme/setup/machine.hpp"
@@ -124,6 +125,30 @@ void choose_energy(const config::RunConfig& run, int ranks, const schedule::Step
 
 }  // namespace
 
+setup::RankClocks find_device_clocks(const config::RunConfig& run, int ranks,
+                                     const std::optional<setup::SimulatedDevices>& devices,
+                                     ForecastInputs& inputs) {
+    if (run.policy.clock_costs == config::swept_clock_costs)
+        throw ConfigError(
+            "`trireme plan` measures nothing: measure costs by clock with --clock-costs sweep of "
+            "`trireme train` or `trireme simulate`, then name their clock_costs.json");
+    inputs.clock_costs = setup::read_clock_costs(run);
+    std::shared_ptr<const std::vector<std::vector<plan::DeviceClock>>> measured;
+    if (inputs.clock_costs) {
+        const setup::RankDevices find_device = [&](int rank) {
+            return devices ? devices->find_device(rank).name : std::string();
+        };
+        setup::match_replicas(*inputs.clock_costs, inputs.plan, find_device);
+        measured = std::make_shared<const std::vector<std::vector<plan::DeviceClock>>>(
+            setup::list_measured_clocks(*inputs.clock_costs, inputs.plan, ranks));
+    }
+    return [measured, &devices](int rank) {
+        if (devices) return std::span<const plan::DeviceClock>(devices->find_device(rank).clocks);
+        return measured ? std::span<const plan::DeviceClock>((*measured)[static_cast<std::size_t>(rank)])
+                        : std::span<const plan::DeviceClock>();
+    };
+}
+
 schedule::StepCosts add_costs(const config::RunConfig& run, int ranks, const setup::RankClocks& find_clocks,
                               ForecastInputs& inputs, Forecast& forecast) {
     if (setup::is_elastic(run) && run.policy.energy != config::Energy::baseline)
@@ -132,6 +157,15 @@ schedule::StepCosts add_costs(const config::RunConfig& run, int ranks, const set
             "remove --energy or --elastic");
     setup::check_clocks(inputs.plan, run.policy, find_clocks);
     forecast.counted_costs = count_costs(inputs.model, inputs.plan.layout, inputs.largest_microbatches.front());
+    if (inputs.clock_costs) {
+        schedule::StepCosts costs =
+            setup::make_measured_costs(*inputs.clock_costs, inputs.plan, [](int) { return std::string(); });
+        forecast.unit = "s";
+        forecast.cost_source = cat("measured, from ", inputs.clock_costs->file);
+        forecast.costs = compute_mean_costs(costs, inputs.plan.microbatches());
+        choose_energy(run, ranks, costs, inputs, forecast);
+        return costs;
+    }
     const bool has_cluster = !run.costs.cluster.empty();
     const bool has_machine = has_cluster || !run.costs.profiles.empty();
     if (!has_machine || !run.costs.stages.empty()) {

@@ -27,7 +27,8 @@ struct ForecastInputs {
     std::vector<setup::StepLimit> step_limits = {};  // see setup::PlanState
     std::vector<setup::StepLevel> step_levels = {};  // see setup::PlanState
     device::MemorySpace memory_space = device::MemorySpace::host;
-    std::vector<std::size_t> device_memory = {};  // per rank: bytes; empty without --cluster
+    std::vector<std::size_t> device_memory = {};       // per rank: bytes; empty without --cluster
+    std::optional<plan::ClockCosts> clock_costs = {};  // those of the file that --clock-costs names, if any
     // The steps and changes of plan, if the layout follows the lengths of samples. `steps` and `fits` then have
     // the first step only.
     std::vector<StepForecast> followed_steps = {};
@@ -35,6 +36,13 @@ struct ForecastInputs {
     std::size_t first_stages = 0;  // number of stages before the first change
     std::string assumption;        // see Forecast
 };
+
+// Reads the file that --clock-costs names into `inputs`. Returns the clocks of the devices: those of `devices`
+// if set, otherwise those of the file. `devices` must outlive the result. Throws ConfigError if --clock-costs
+// is `sweep`, because a forecast measures nothing, or for the reasons of setup::match_replicas().
+setup::RankClocks find_device_clocks(const config::RunConfig& run, int ranks,
+                                     const std::optional<setup::SimulatedDevices>& devices,
+                                     ForecastInputs& inputs);
 
 // Sets the members `costs`, `unit`, `cost_source`, `counted_costs` and `steps` of the forecast, the last one
 // from `inputs.followed_steps` if the layout follows the lengths of samples, and also `baseline_step` and

@@ -191,6 +191,10 @@ TEST_F(PlannedClocks, AreRejectedIfTheyCannotBeSet) {
 
     expect_refusal("one.csv --gpu-clock 1200", "well",
                    "--gpu-clock 1200 holds one clock, but one.csv sets clocks");
+    expect_refusal("1f1b --energy envelope", "well",
+                   "--energy envelope measures 20 clocks in the first 120 steps, but the run has only 2 steps; "
+                   "train longer, or name measured costs with --clock-costs FILE");
+    expect_refusal("1f1b --energy envelope --clock-costs costs.json", "well", "--clock-costs costs.json");
     expect_refusal("one.csv --clock-every 2 --stall-timeout 2", "well",
                    "--clock-every 2 is not below --stall-timeout 2");
     expect_refusal("one.csv", "no_permission",
@@ -223,6 +227,23 @@ TEST_F(PlannedClocks, FollowDecisions) {
     for (const ClockLine& line : read_log())
         if (!line.is_restore) set_clocks.push_back(line.mhz);
     EXPECT_EQ(set_clocks, (std::vector<int>{highest_mhz, 1200, 1500}));
+}
+
+// Each rank measures 20 clocks. The file with their costs then replaces the sweep.
+TEST_F(PlannedClocks, FollowFromMeasuredCosts) {
+    const Outcome swept = train({"", ""}, "envpipe --steps 123 --energy envelope --reconfigure balanced");
+    ASSERT_EQ(swept.code, 0) << swept.err;
+    std::set<int> measured_clocks;
+    for (const ClockLine& line : read_log()) measured_clocks.insert(line.mhz);
+    for (int mhz = highest_mhz; mhz > 210; mhz -= 90) EXPECT_TRUE(measured_clocks.contains(mhz)) << mhz;
+    EXPECT_NE(read("run/decisions.jsonl").find("the costs at 20 clocks are measured"), std::string::npos);
+
+    std::filesystem::rename(path("run"), path("swept"));
+    const Outcome again = train({"", ""},
+                                "envpipe --steps 3 --energy envelope --reconfigure balanced --clock-costs "
+                                "swept/clock_costs.json");
+    EXPECT_EQ(again.code, 0) << again.err;
+    EXPECT_FALSE(std::filesystem::exists(path("run/clock_costs.json")));
 }
 
 TEST_F(PlannedClocks, AreNotSetByADryRun) {

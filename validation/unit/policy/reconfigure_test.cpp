@@ -142,7 +142,7 @@ TEST(CriticalPath, UsesTheMeanWaitOfAGroup) {
     ReconfiguredPipeline pipeline = make_pipeline(schedule::make_grid_shape(2, 2, 1, 1), {0, 0}, 900);
     pipeline.teams[2].group = 0;
     pipeline.teams[3].group = 1;
-    const std::vector<plan::PassWaits> waits{{{0, 0}, 2}, {{0, 0}, 3}, {{0, 0.5}, 4}, {{0, 0}, 3}};
+    const std::vector<plan::MeasuredPasses> waits{{{0, 0}, 2}, {{0, 0}, 3}, {{0, 0.5}, 4}, {{0, 0}, 3}};
 
     EXPECT_EQ(to_text(pipeline, find_critical_path(pipeline.shape, pipeline.teams, waits, 0.1)),
               "0B1 1B1 1F1 0F1");

@@ -8,8 +8,11 @@
 
 #include "scratch_folder.hpp"
 #include "trireme/plan/plan.hpp"
+#include "trireme/policy/clock_sweep.hpp"
+#include "trireme/policy/clocks.hpp"
 #include "trireme/policy/reconfigure.hpp"
 #include "trireme/schedule/clocks.hpp"
+#include "trireme/setup/clock_costs.hpp"
 #include "trireme/setup/clocks.hpp"
 #include "trireme/setup/energy_clocks.hpp"
 #include "trireme/setup/simulated_device.hpp"
@@ -113,25 +116,31 @@ struct ClockedPlan {
     schedule::StepCosts costs;
 };
 
+// Returns the plan with the order and the clocks of --energy.
+plan::Plan choose_energy(plan::Plan plan, const schedule::StepCosts& costs, PlanConfig config, Energy energy,
+                         const model::ModelConfig& model) {
+    config.run.policy.energy = energy;
+    const std::vector<stage::BatchShape> largest{{.segments = {{.begin = 0, .length = 8}}, .rows = 8}};
+    const auto ranks = static_cast<int>(plan.teams.size());
+    return setup::choose_energy(std::move(plan), costs,
+                                {.config = config.run,
+                                 .model = model,
+                                 .request = setup::make_plan_request(config.run),
+                                 .ranks = ranks,
+                                 .largest_microbatches = largest});
+}
+
 // `extra_forwards` replaces those that memory permits, unless it is empty.
 ClockedPlan make_envelope(int pipe, std::size_t microbatches, const std::vector<int>& extra_forwards = {}) {
-    PlanConfig config = make_v100_config(pipe, microbatches, Energy::baseline, "envpipe");
+    const PlanConfig config = make_v100_config(pipe, microbatches, Energy::baseline, "envpipe");
     const Forecast forecast = make_forecast(config);
     plan::Plan plan = forecast.plan;
     if (!extra_forwards.empty()) set_extra_forwards(extra_forwards, plan);
-    config.run.policy.energy = Energy::envelope;
     const setup::SimulatedDevices devices = setup::read_cluster_devices(config.run, pipe);
     const schedule::StepCosts costs = setup::make_clocked_costs(
         setup::expand_cost_option(config.run.costs, plan.layout.stages.size()), plan,
         [&](int rank) { return std::span<const plan::DeviceClock>(devices.find_device(rank).clocks); });
-    const std::vector<stage::BatchShape> largest{{.segments = {{.begin = 0, .length = 8}}, .rows = 8}};
-    plan = setup::choose_energy(std::move(plan), costs,
-                                {.config = config.run,
-                                 .model = forecast.model,
-                                 .request = setup::make_plan_request(config.run),
-                                 .ranks = pipe,
-                                 .largest_microbatches = largest});
-    return {std::move(plan), costs};
+    return {choose_energy(std::move(plan), costs, config, Energy::envelope, forecast.model), costs};
 }
 
 EnergyGain compute_gain(const ClockedPlan& envelope, const plan::Plan& plan) {
@@ -143,9 +152,8 @@ EnergyGain compute_gain(const ClockedPlan& envelope, const plan::Plan& plan) {
 }
 
 // Multiplies the time and the joules of each pass by a factor that is drawn anew for each step, and that is the
-// same for all clocks.
-schedule::StepCosts add_noise(const ClockedPlan& envelope, std::mt19937& random) {
-    constexpr double noise = 0.02;  // standard deviation
+// same for all clocks. `noise` is its standard deviation.
+schedule::StepCosts add_noise(const ClockedPlan& envelope, std::mt19937& random, double noise = 0.02) {
     const int stages = envelope.plan.training.shape.stages();
     const int microbatches = envelope.plan.microbatches();
     std::normal_distribution<double> draw(1, noise);
@@ -219,6 +227,86 @@ TEST(Reconfiguration, SavesLessWithMemoryForOneMoreMicrobatch) {
 
     EXPECT_NEAR(with_three, 0.087, 0.003);
     EXPECT_NEAR(with_one, 0.056, 0.003);
+}
+
+// The step in which all stages have clock `mhz`.
+schedule::StepTime predict_at_clock(const ClockedPlan& plan, const schedule::StepCosts& costs, int mhz) {
+    const plan::ProvedPrograms& training = plan.plan.training;
+    return predict_step(set_clocks(training.phases(), [&](int, const auto&) { return mhz; }), training.shape,
+                        costs);
+}
+
+// Measures one step at a clock as the ranks of a run do.
+plan::ClockCost measure_step(const ClockedPlan& plan, const schedule::StepCosts& costs, std::size_t team,
+                             int mhz) {
+    const schedule::TeamClocks& clocks = costs.clocks()[team];
+    const std::size_t clock = clocks.find_index(mhz);
+    const int microbatches = plan.plan.microbatches();
+    const schedule::StepTime step = predict_at_clock(plan, costs, mhz);
+    plan::ClockCost cost{.mhz = static_cast<double>(mhz),
+                         .idle_watts = clocks.idle_watts[clock],
+                         .joules = step.joules[team],
+                         .step_seconds = step.seconds};
+    for (int m = 0; m < microbatches; ++m) {
+        const schedule::StageCost& pass = costs.find(static_cast<int>(team), m, clock);
+        cost.forward += pass.forward / microbatches;
+        cost.backward += (pass.backward_input + pass.backward_weight) / microbatches;
+    }
+    cost.busy_watts = cost.idle_watts + (step.joules[team] - cost.idle_watts * step.seconds) /
+                                            (microbatches * (cost.forward + cost.backward));
+    return cost;
+}
+
+// Sweeps all stages of the plan together.
+plan::ClockCosts sweep(const ClockedPlan& plan, unsigned seed, double noise) {
+    std::mt19937 random(seed);
+    const std::vector<layout::StageLayout>& stages = plan.plan.layout.stages;
+    plan::ClockCosts costs{.stages = stages.size()};
+    for (std::size_t stage = 0; stage < stages.size(); ++stage)
+        costs.replicas.push_back({.layers = {stages[stage].layers}, .clocks = plan.costs.clocks()[stage].mhz});
+    for (const int mhz : policy::list_candidate_clocks(costs.replicas.front().clocks)) {
+        std::vector<std::vector<plan::ClockCost>> steps(stages.size());
+        for (std::size_t step = 0; step < policy::sweep_steps_per_clock; ++step) {
+            const schedule::StepCosts measured = add_noise(plan, random, noise);
+            for (std::size_t stage = 0; stage < stages.size(); ++stage)
+                steps[stage].push_back(measure_step(plan, measured, stage, mhz));
+        }
+        for (std::size_t stage = 0; stage < stages.size(); ++stage)
+            if (policy::find_next_clock(costs.replicas[stage]) == mhz)
+                costs.replicas[stage].measured.push_back(policy::average_costs(steps[stage]));
+    }
+    return costs;
+}
+
+// Returns, per stage, the joules of a step in which all stages have the clock that a sweep finds for the stage,
+// relative to the fewest joules of a step in which all stages have one of the swept clocks.
+std::vector<double> compare_swept_clocks(const ClockedPlan& plan, const Forecast& forecast, unsigned seed,
+                                         double noise) {
+    const schedule::StepCosts swept =
+        setup::make_measured_costs(sweep(plan, seed, noise), plan.plan, [](int) { return std::string(); });
+    const plan::Plan uniform = choose_energy(plan.plan, swept, make_v100_config(4, 8, Energy::uniform, "1f1b"),
+                                             Energy::uniform, forecast.model);
+    std::vector<double> ratios;
+    const std::vector<policy::ClockedTeam> teams = setup::list_clocked_teams(uniform, plan.costs.clocks());
+    for (std::size_t team = 0; team < teams.size(); ++team) {
+        const auto find_joules = [&](int mhz) { return predict_at_clock(plan, plan.costs, mhz).joules[team]; };
+        double least = find_joules(teams[team].clocks.front());
+        for (const int mhz : policy::list_candidate_clocks(teams[team].clocks))
+            least = std::min(least, find_joules(mhz));
+        ratios.push_back(find_joules(teams[team].mhz.front()) / least);
+    }
+    return ratios;
+}
+
+TEST(Sweep, FindsTheClockOfLeastEnergy) {
+    const Forecast forecast = make_forecast(make_v100_config(4, 8, Energy::baseline, "1f1b"));
+    ClockedPlan plan = make_envelope(4, 8);
+    plan.plan = forecast.plan;
+
+    for (const double ratio : compare_swept_clocks(plan, forecast, 1, 0)) EXPECT_DOUBLE_EQ(ratio, 1);
+    for (unsigned seed = 1; seed <= 100; ++seed)
+        for (const double ratio : compare_swept_clocks(plan, forecast, seed, 0.02))
+            EXPECT_LE(ratio, 1.015) << "seed " << seed;
 }
 
 std::vector<int> list_activations(const Forecast& forecast) {

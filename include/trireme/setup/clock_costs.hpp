@@ -1,0 +1,55 @@
+// Costs of passes by clock from --clock-costs: those of a file, or those that the run measures in its first
+// steps.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trireme/config/config.hpp"
+#include "trireme/plan/clock_costs.hpp"
+#include "trireme/plan/cluster.hpp"
+#include "trireme/plan/plan.hpp"
+#include "trireme/schedule/costs.hpp"
+#include "trireme/setup/plan_origin.hpp"
+
+namespace trireme::setup {
+
+struct Job;
+
+// True if the run measures the costs in its first steps: with `sweep`, and with `auto` on GPUs.
+bool sweeps_clocks(const Job& job);
+// True if a policy reads the times of passes, so that records of steps contain them.
+bool needs_pass_times(const Job& job);
+
+// Returns the name of a rank's device; an empty text if it is not known.
+using RankDevices = std::function<std::string(int rank)>;
+RankDevices list_devices(const Job& job);
+
+// Returns the costs in the file that --clock-costs names; nothing if it names none. Throws ConfigError if the
+// file is not valid, or if --cost is set, too.
+std::optional<plan::ClockCosts> read_clock_costs(const config::RunConfig& config);
+
+// Returns one entry without measurements for each kind of replica of the plan.
+plan::ClockCosts list_replica_kinds(const Job& job, const plan::Plan& plan);
+// Returns, per team, the index of its kind in `costs`. Throws ConfigError if the costs were measured with
+// another number of stages, other layers, another number of ranks per replica, or other devices.
+std::vector<std::size_t> match_replicas(const plan::ClockCosts& costs, const plan::Plan& plan,
+                                        const RankDevices& find_device);
+
+// Returns the costs of a step of the plan at all clocks down to the lowest measured one. Messages take no time.
+// Throws the errors of match_replicas().
+schedule::StepCosts make_measured_costs(const plan::ClockCosts& costs, const plan::Plan& plan,
+                                        const RankDevices& find_device);
+
+// Returns, per rank, the clocks of its device, as far as the costs have them; an empty list for a rank without
+// a stage. Throws the errors of match_replicas().
+std::vector<std::vector<plan::DeviceClock>> list_measured_clocks(const plan::ClockCosts& costs,
+                                                                 const plan::Plan& plan, int ranks);
+
+// Returns the step that was measured at the highest clocks.
+StepFigures find_measured_baseline(const plan::ClockCosts& costs, const plan::Plan& plan,
+                                   const RankDevices& find_device);
+
+}  // namespace trireme::setup

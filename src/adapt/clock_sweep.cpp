@@ -1,0 +1,145 @@
+#include "adapt/clock_sweep.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
+#include "trireme/policy/clock_sweep.hpp"
+#include "trireme/schedule/clocks.hpp"
+#include "trireme/setup/clock_costs.hpp"
+#include "trireme/setup/clocks.hpp"
+
+namespace trireme::adapt {
+namespace {
+
+bool are_complete(const plan::ClockCosts& costs) {
+    return std::ranges::none_of(costs.replicas, [](const plan::ReplicaCosts& replica) {
+        return policy::find_next_clock(replica).has_value();
+    });
+}
+
+// Returns the costs of a team in one step. `slowness` is how many times longer its kernels took than usual.
+plan::ClockCost measure_team(const records::StepOutcome& outcome, const plan::Plan& plan, std::size_t team,
+                             double slowness) {
+    plan::ClockCost cost{.step_seconds = outcome.seconds};
+    double kernel_seconds = 0, joules_without_kernels = 0, seconds_without_kernels = 0;
+    for (const int rank : plan.teams[team].ranks) {
+        const auto r = static_cast<std::size_t>(rank);
+        const records::EnergyPhases& energy = outcome.energy_of_ranks[r];
+        cost.forward = std::max(cost.forward, outcome.pass_times[r].forward / slowness);
+        cost.backward = std::max(cost.backward, outcome.pass_times[r].backward / slowness);
+        cost.joules += energy.sum();
+        kernel_seconds = std::max(kernel_seconds, outcome.ranks[r].busy());
+        joules_without_kernels += energy.blocked + energy.idle;
+        seconds_without_kernels += std::max(0.0, outcome.seconds - outcome.ranks[r].busy());
+    }
+    const auto ranks = static_cast<double>(plan.teams[team].ranks.size());
+    if (seconds_without_kernels > 0) cost.idle_watts = ranks * joules_without_kernels / seconds_without_kernels;
+    const auto microbatches = static_cast<double>(
+        std::ranges::count(plan.training.programs[team], schedule::Op::forward, &schedule::Instruction::op));
+    const double passes = microbatches * (cost.forward + cost.backward);
+    cost.update = std::max(0.0, kernel_seconds / slowness - passes);
+    const double busy_joules = cost.joules - cost.idle_watts * outcome.seconds;
+    cost.busy_watts = cost.idle_watts + std::max(0.0, busy_joules) / (slowness * (passes + cost.update));
+    return cost;
+}
+
+}  // namespace
+
+bool ClockSweep::has_costs_of(const plan::Plan& plan) const {
+    const plan::ClockCosts kinds = list_replica_kinds(job_, plan);
+    return origin_.clock_costs.stages == kinds.stages &&
+           std::ranges::equal(origin_.clock_costs.replicas, kinds.replicas,
+                              [](const plan::ReplicaCosts& one, const plan::ReplicaCosts& other) {
+                                  return one.is_of_same_replicas(other);
+                              });
+}
+
+bool ClockSweep::is_running() const {
+    if (!sweeps_clocks(job_) || !job_.config.policy.decisions.empty()) return false;
+    return !has_costs_of(current_.plan) || !are_complete(origin_.clock_costs);
+}
+
+const plan::ClockCosts* ClockSweep::find_costs(const plan::Plan& plan) const {
+    if (!sweeps_clocks(job_) || !has_costs_of(plan) || !are_complete(origin_.clock_costs)) return nullptr;
+    return &origin_.clock_costs;
+}
+
+void ClockSweep::observe(const records::StepOutcome& outcome, const std::vector<double>& slowness) {
+    if (!is_running()) return;
+    if (outcome.energy_of_ranks.empty())
+        throw ConfigError(
+            "--energy needs the joules of each step, but the driver does not report those of all "
+            "GPUs; name measured costs with --clock-costs FILE");
+    const plan::Plan& plan = current_.plan;
+    if (!has_costs_of(plan)) {
+        origin_.clock_costs = list_replica_kinds(job_, plan);
+        samples_.clear();
+    }
+    const std::vector<std::size_t> kinds =
+        setup::match_replicas(origin_.clock_costs, plan, setup::list_devices(job_));
+    samples_.resize(origin_.clock_costs.replicas.size());
+    std::vector<std::vector<plan::ClockCost>> of_kinds(samples_.size());
+    for (std::size_t team = 0; team < kinds.size(); ++team) {
+        double slowest = 1;
+        for (const int rank : plan.teams[team].ranks)
+            if (!slowness.empty()) slowest = std::max(slowest, slowness[static_cast<std::size_t>(rank)]);
+        of_kinds[kinds[team]].push_back(measure_team(outcome, plan, team, slowest));
+    }
+    for (std::size_t kind = 0; kind < of_kinds.size(); ++kind)
+        samples_[kind].push_back(policy::average_costs(of_kinds[kind]));
+}
+
+plan::Decision ClockSweep::make_decision(std::size_t step, std::string reason) const {
+    const plan::Plan& plan = current_.plan;
+    return {.step = step,
+            .layout = plan.layout,
+            .skipped = plan.skipped,
+            .migrations = plan.migrations,
+            .policy = plan::sweep_policy,
+            .reason = std::move(reason)};
+}
+
+std::optional<plan::Decision> ClockSweep::decide(std::size_t step) {
+    last_step_ = step;
+    if (samples_.empty() || samples_.front().size() < policy::sweep_steps_per_clock) return std::nullopt;
+    std::vector<plan::ReplicaCosts>& replicas = origin_.clock_costs.replicas;
+    for (std::size_t kind = 0; kind < replicas.size(); ++kind) {
+        const std::optional<int> mhz = policy::find_next_clock(replicas[kind]);
+        if (!mhz) continue;
+        samples_[kind].front().mhz = *mhz;
+        replicas[kind].measured.push_back(policy::average_costs(samples_[kind]));
+    }
+    samples_.clear();
+    if (are_complete(origin_.clock_costs)) return make_decision(step, describe_end());
+    std::vector<int> next;  // per kind of replica
+    for (const plan::ReplicaCosts& replica : replicas) {
+        const std::optional<int> mhz = policy::find_next_clock(replica);
+        next.push_back(mhz ? *mhz : static_cast<int>(replica.measured.back().mhz));
+    }
+    plan::Plan lowered = current_.plan;
+    const std::vector<std::size_t> kinds =
+        setup::match_replicas(origin_.clock_costs, lowered, setup::list_devices(job_));
+    set_pass_clocks([&](int team, const auto&) { return next[kinds[static_cast<std::size_t>(team)]]; },
+                    lowered);
+    plan::Decision decision =
+        make_decision(step, cat("measures costs at ", *std::ranges::max_element(next), " MHz"));
+    decision.clocks = list_pass_clocks(lowered);
+    return decision;
+}
+
+void ClockSweep::restart() {
+    if (!is_running()) return;
+    origin_.clock_costs = {};
+    samples_.clear();
+}
+
+std::string ClockSweep::describe_end() const {
+    std::size_t clocks = 0;
+    for (const plan::ReplicaCosts& replica : origin_.clock_costs.replicas)
+        clocks = std::max(clocks, replica.measured.size());
+    return cat("the costs at ", format_count(clocks, "clock"), " are measured");
+}
+
+}  // namespace trireme::adapt

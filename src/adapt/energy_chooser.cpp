@@ -1,0 +1,89 @@
+#include "adapt/energy_chooser.hpp"
+
+#include "trireme/adapt/plan_transition.hpp"
+#include "trireme/policy/describe_slowness.hpp"
+#include "trireme/setup/clock_costs.hpp"
+#include "trireme/setup/energy_planning.hpp"
+
+namespace trireme::adapt {
+
+void EnergyChooser::observe(const records::StepOutcome& outcome, const std::vector<double>& slowness) {
+    sweep_.observe(outcome, slowness);
+    reconfiguration_.observe(outcome);
+}
+
+std::optional<plan::Decision> EnergyChooser::decide_first(const plan::Observation& observed,
+                                                          bool is_policy_step) {
+    chosen_baseline_.reset();
+    if (sweep_.is_running()) {
+        std::optional<plan::Decision> decision = sweep_.decide(observed.step);
+        has_new_costs_ = !sweep_.is_running();
+        return decision;
+    }
+    if (!is_on() || !is_policy_step ||
+        !policy::has_slowness_changed(origin_.clocked_slowness, observed.slowness))
+        return std::nullopt;
+    const plan::Plan& plan = current_.plan;
+    plan::Decision decision{.step = observed.step,
+                            .layout = plan.layout,
+                            .skipped = plan.skipped,
+                            .migrations = plan.migrations,
+                            .policy = plan::energy_policy,
+                            .reason = policy::describe_slowness(observed)};
+    add_energy(observed, current_, decision);
+    return decision;
+}
+
+std::optional<plan::Decision> EnergyChooser::decide_last(std::size_t step) {
+    if (sweep_.is_running() || !reconfiguration_.is_running()) return std::nullopt;
+    std::optional<plan::Decision> decision = reconfiguration_.decide(step);
+    if (!reconfiguration_.is_running()) report_ = reconfiguration_.describe_end();
+    return decision;
+}
+
+const plan::ClockCosts* EnergyChooser::find_costs(const plan::Plan& plan) const {
+    return job_.clock_costs ? &*job_.clock_costs : sweep_.find_costs(plan);
+}
+
+void EnergyChooser::complete(const plan::Observation& observed, plan::Decision& decision) {
+    if (!is_on() || !decision.clocks.empty()) return;
+    const bool is_slow = policy::is_any_rank_slow(observed);
+    if (!is_slow && !sweeps_clocks(job_)) return;  // clocks follow from the options
+    std::string why;
+    const auto state = try_make_state(job_, current_, ranks_, decision, why);
+    const bool lacks_costs = state && sweeps_clocks(job_) && find_costs(state->plan) == nullptr;
+    if (state && !lacks_costs) add_energy(observed, *state, decision);
+    if (is_slow)
+        decision.causes.push_back(
+            {.proposer = plan::energy_policy, .reason = policy::describe_slowness(observed)});
+}
+
+// The plan of the decision is that of `state`.
+void EnergyChooser::add_energy(const plan::Observation& observed, setup::PlanState state,
+                               plan::Decision& decision) {
+    if (!state.plan.training.shape.extra_forwards.empty()) set_extra_forwards({}, state.plan);
+    const plan::ClockCosts* const costs = find_costs(state.plan);
+    const setup::PlannedEnergy energy =
+        plan_energy(job_, ranks_, state, observed.step, costs, observed.slowness);
+    decision.extra_forwards = energy.plan.training.shape.extra_forwards;
+    decision.clocks = list_pass_clocks(energy.plan);
+    chosen_baseline_ = energy.before;
+    if (sweeps_clocks(job_) && !policy::is_any_rank_slow(observed)) {
+        chosen_baseline_ = setup::find_measured_baseline(*costs, state.plan, setup::list_devices(job_));
+        chosen_baseline_->min_joules = energy.before.min_joules;
+    }
+}
+
+void EnergyChooser::note_change(const plan::Decision& decision, const std::vector<double>& slowness) {
+    if (decision.policy == plan::reconfigure_policy) return;
+    origin_.clocked_slowness = slowness;
+    origin_.baseline = chosen_baseline_;
+    reconfiguration_.restart();
+    if (decision.policy != plan::sweep_policy) sweep_.restart();
+}
+
+const plan::ClockCosts* EnergyChooser::take_new_costs() {
+    return std::exchange(has_new_costs_, false) ? &origin_.clock_costs : nullptr;
+}
+
+}  // namespace trireme::adapt

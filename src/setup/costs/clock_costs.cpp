@@ -1,0 +1,183 @@
+#include "trireme/setup/clock_costs.hpp"
+
+#include <algorithm>
+
+#include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
+#include "trireme/base/regular_file.hpp"
+#include "trireme/device/clock.hpp"
+#include "trireme/setup/clocks.hpp"
+#include "trireme/setup/setup.hpp"
+
+namespace trireme::setup {
+namespace {
+
+std::vector<layout::Range> list_layers(const layout::Team& team, const layout::Layout& layout) {
+    std::vector<layout::Range> layers;
+    for (const int stage : team.stages) layers.push_back(layout.stages[static_cast<std::size_t>(stage)].layers);
+    return layers;
+}
+
+[[noreturn]] void refuse_costs(const plan::ClockCosts& costs, const std::string& reason) {
+    throw ConfigError(
+        cat("--clock-costs ", costs.file, ' ', reason, "; measure again with --clock-costs sweep"));
+}
+
+// Returns for example "stage 1 with 6 layers from layer 6 on 2 ranks per replica".
+std::string describe_replica(const layout::Team& team, const layout::Layout& layout) {
+    const layout::Range layers = layout.stages[static_cast<std::size_t>(team.stages.front())].layers;
+    return cat("stage ", team.stages.front(), " with ", format_count(layers.count, "layer"), " from layer ",
+               layers.begin, " on ", format_count(team.ranks.size(), "rank"), " per replica");
+}
+
+// Returns the index of the costs of a team.
+std::size_t match_replica(const plan::ClockCosts& costs, const layout::Team& team, const layout::Layout& layout,
+                          const std::string& device) {
+    const std::vector<layout::Range> layers = list_layers(team, layout);
+    std::string measured_device;
+    for (std::size_t kind = 0; kind < costs.replicas.size(); ++kind) {
+        const plan::ReplicaCosts& replica = costs.replicas[kind];
+        if (replica.layers != layers || replica.ranks != team.ranks.size()) continue;
+        if (device.empty() || replica.device == device) return kind;
+        measured_device = replica.device;
+    }
+    if (measured_device.empty()) refuse_costs(costs, cat("has no costs of ", describe_replica(team, layout)));
+    refuse_costs(costs, cat("was measured on ", measured_device, ", but the device of rank ",
+                            team.ranks.front(), " is ", device));
+}
+
+schedule::StageCost make_stage_cost(const plan::ClockCost& clock, std::size_t stages_of_team) {
+    const double watts = clock.busy_watts - clock.idle_watts;
+    schedule::StageCost cost{.forward = clock.forward,
+                             .backward_input = clock.backward / 2,
+                             .backward_weight = clock.backward / 2,
+                             .step = clock.update / static_cast<double>(stages_of_team)};
+    cost.joules = {.forward = watts * cost.forward,
+                   .backward_input = watts * cost.backward_input,
+                   .backward_weight = watts * cost.backward_weight,
+                   .step = watts * cost.step};
+    return cost;
+}
+
+}  // namespace
+
+bool sweeps_clocks(const Job& job) {
+    const config::PolicyConfig& policy = job.config.policy;
+    if (policy.energy == config::Energy::baseline) return false;
+    return policy.clock_costs == config::swept_clock_costs ||
+           (policy.clock_costs == config::automatic_clock_costs && !device::time_is_simulated());
+}
+
+bool needs_pass_times(const Job& job) {
+    return sweeps_clocks(job) || reconfigures(job.config.policy.energy, job.config.policy.reconfigure);
+}
+
+RankDevices list_devices(const Job& job) {
+    return [&job](int rank) {
+        if (job.devices) return job.devices->find_device(rank).name;
+        return job.gpu_clocks.empty() ? std::string() : job.gpu_clocks[static_cast<std::size_t>(rank)].device;
+    };
+}
+
+std::optional<plan::ClockCosts> read_clock_costs(const config::RunConfig& config) {
+    const std::string& source = config.policy.clock_costs;
+    if (source != config::automatic_clock_costs && !config.costs.stages.empty())
+        throw ConfigError(
+            cat("--clock-costs ", source, " and --cost both name the costs of passes; remove one of them"));
+    if (!config::is_clock_costs_file(source)) return std::nullopt;
+    return plan::parse_clock_costs(read_regular_file(source, "--clock-costs"), source);
+}
+
+plan::ClockCosts list_replica_kinds(const Job& job, const plan::Plan& plan) {
+    const RankDevices find_device = list_devices(job);
+    const std::vector<schedule::TeamClocks> clocks = list_team_clocks(job, plan.teams);
+    plan::ClockCosts costs{.stages = plan.layout.stages.size()};
+    for (std::size_t team = 0; team < plan.teams.size(); ++team) {
+        plan::ReplicaCosts kind{.layers = list_layers(plan.teams[team], plan.layout),
+                                .ranks = plan.teams[team].ranks.size(),
+                                .device = find_device(plan.teams[team].ranks.front()),
+                                .clocks = clocks[team].mhz};
+        const auto is_listed = [&](const plan::ReplicaCosts& other) { return other.is_of_same_replicas(kind); };
+        if (std::ranges::none_of(costs.replicas, is_listed)) costs.replicas.push_back(std::move(kind));
+    }
+    return costs;
+}
+
+std::vector<std::size_t> match_replicas(const plan::ClockCosts& costs, const plan::Plan& plan,
+                                        const RankDevices& find_device) {
+    const std::size_t stages = plan.layout.stages.size();
+    if (costs.stages != stages)
+        refuse_costs(costs, cat("has the costs of ", format_count(costs.stages, "stage"), ", but the plan has ",
+                                stages));
+    std::vector<std::size_t> kinds;
+    for (const layout::Team& team : plan.teams)
+        kinds.push_back(match_replica(costs, team, plan.layout, find_device(team.ranks.front())));
+    return kinds;
+}
+
+schedule::StepCosts make_measured_costs(const plan::ClockCosts& costs, const plan::Plan& plan,
+                                        const RankDevices& find_device) {
+    std::vector<std::vector<plan::ClockCost>> clocks_of_kinds;
+    for (const plan::ReplicaCosts& replica : costs.replicas)
+        clocks_of_kinds.push_back(interpolate_clocks(replica));
+    const std::vector<std::size_t> kinds = match_replicas(costs, plan, find_device);
+    std::vector<schedule::TeamClocks> clocks;
+    for (const std::size_t kind : kinds) {
+        schedule::TeamClocks& of_team = clocks.emplace_back();
+        for (const plan::ClockCost& each : clocks_of_kinds[kind]) {
+            of_team.mhz.push_back(static_cast<int>(each.mhz));
+            of_team.idle_watts.push_back(each.idle_watts);
+        }
+    }
+    const schedule::PipelineShape& shape = plan.training.shape;
+    const auto make_costs = [&](std::size_t clock) {
+        std::vector<std::vector<schedule::StageCost>> of_stages(plan.layout.stages.size());
+        for (std::size_t stage = 0; stage < of_stages.size(); ++stage) {
+            for (int m = 0; m < shape.microbatches; ++m) {
+                const auto team = static_cast<std::size_t>(shape.find_executor(static_cast<int>(stage), m));
+                const std::vector<plan::ClockCost>& all = clocks_of_kinds[kinds[team]];
+                of_stages[stage].push_back(
+                    make_stage_cost(all[std::min(clock, all.size() - 1)], plan.teams[team].stages.size()));
+            }
+        }
+        return schedule::StepCosts(std::move(of_stages));
+    };
+    schedule::StepCosts step = make_costs(0);
+    step.add_clocks(std::move(clocks), make_costs);
+    return step;
+}
+
+std::vector<std::vector<plan::DeviceClock>> list_measured_clocks(const plan::ClockCosts& costs,
+                                                                 const plan::Plan& plan, int ranks) {
+    const std::vector<std::size_t> kinds = match_replicas(costs, plan, [](int) { return std::string(); });
+    std::vector<std::vector<plan::DeviceClock>> clocks(static_cast<std::size_t>(ranks));
+    for (std::size_t team = 0; team < kinds.size(); ++team) {
+        const plan::ReplicaCosts& replica = costs.replicas[kinds[team]];
+        const auto ranks_of_team = static_cast<double>(replica.ranks);
+        const std::vector<plan::ClockCost> all = interpolate_clocks(replica);
+        const auto find_seconds = [](const plan::ClockCost& cost) { return cost.forward + cost.backward; };
+        for (const int rank : plan.teams[team].ranks)
+            for (const plan::ClockCost& each : all)
+                clocks[static_cast<std::size_t>(rank)].push_back(
+                    {.mhz = each.mhz,
+                     .speed = find_seconds(all.front()) / find_seconds(each),
+                     .idle_watts = each.idle_watts / ranks_of_team,
+                     .busy_watts = each.busy_watts / ranks_of_team});
+    }
+    return clocks;
+}
+
+StepFigures find_measured_baseline(const plan::ClockCosts& costs, const plan::Plan& plan,
+                                   const RankDevices& find_device) {
+    StepFigures figures;
+    double joules = 0;
+    for (const std::size_t kind : match_replicas(costs, plan, find_device)) {
+        const plan::ClockCost& highest = costs.replicas[kind].measured.front();
+        figures.seconds = std::max(figures.seconds, highest.step_seconds);
+        joules += highest.joules;
+    }
+    if (plan.layout.idle.empty()) figures.joules = joules;  // those of idle ranks are not measured
+    return figures;
+}
+
+}  // namespace trireme::setup
