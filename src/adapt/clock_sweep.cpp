@@ -6,6 +6,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/policy/clock_sweep.hpp"
+#include "trireme/policy/describe_slowness.hpp"
 #include "trireme/schedule/clocks.hpp"
 #include "trireme/setup/clock_costs.hpp"
 #include "trireme/setup/clocks.hpp"
@@ -19,10 +20,22 @@ bool are_complete(const plan::ClockCosts& costs) {
     });
 }
 
-// Returns the costs of a team in one step. `slowness` is how many times longer its kernels took than usual.
+// Returns the clock of the first pass of each kind of replica. `kinds` has the kind of each team.
+std::vector<int> find_current_clocks(const plan::Plan& plan, const std::vector<std::size_t>& kinds) {
+    std::vector<int> clocks(1 + *std::ranges::max_element(kinds));
+    for (std::size_t team = 0; team < kinds.size(); ++team) {
+        const schedule::Program& program = plan.training.programs[team];
+        const auto first = std::ranges::find(program, schedule::Op::set_clock, &schedule::Instruction::op);
+        if (first != program.end()) clocks[kinds[team]] = first->mhz;
+    }
+    return clocks;
+}
+
+// Returns the costs of a team in one step at clock `mhz`. `slowness` is how many times longer its kernels took
+// than usual.
 plan::ClockCost measure_team(const records::StepOutcome& outcome, const plan::Plan& plan, std::size_t team,
-                             double slowness) {
-    plan::ClockCost cost{.step_seconds = outcome.seconds};
+                             int mhz, double slowness) {
+    plan::ClockCost cost{.mhz = mhz, .step_seconds = outcome.seconds};
     double kernel_seconds = 0, joules_without_kernels = 0, seconds_without_kernels = 0;
     for (const int rank : plan.teams[team].ranks) {
         const auto r = static_cast<std::size_t>(rank);
@@ -67,11 +80,9 @@ const plan::ClockCosts* ClockSweep::find_costs(const plan::Plan& plan) const {
 }
 
 void ClockSweep::observe(const records::StepOutcome& outcome, const std::vector<double>& slowness) {
-    if (!is_running()) return;
-    if (outcome.energy_of_ranks.empty())
-        throw ConfigError(
-            "--energy needs the joules of each step, but the driver does not report those of all "
-            "GPUs; name measured costs with --clock-costs FILE");
+    if (!is_running() || outcome.energy_of_ranks.empty()) return;
+    if (policy::has_slowness_changed(sampled_slowness_, slowness)) samples_.clear();
+    sampled_slowness_ = slowness;
     const plan::Plan& plan = current_.plan;
     if (!has_costs_of(plan)) {
         origin_.clock_costs = list_replica_kinds(job_, plan);
@@ -80,15 +91,27 @@ void ClockSweep::observe(const records::StepOutcome& outcome, const std::vector<
     const std::vector<std::size_t> kinds =
         setup::match_replicas(origin_.clock_costs, plan, setup::list_devices(job_));
     samples_.resize(origin_.clock_costs.replicas.size());
+    const std::vector<int> clocks = find_current_clocks(plan, kinds);
     std::vector<std::vector<plan::ClockCost>> of_kinds(samples_.size());
     for (std::size_t team = 0; team < kinds.size(); ++team) {
         double slowest = 1;
         for (const int rank : plan.teams[team].ranks)
             if (!slowness.empty()) slowest = std::max(slowest, slowness[static_cast<std::size_t>(rank)]);
-        of_kinds[kinds[team]].push_back(measure_team(outcome, plan, team, slowest));
+        of_kinds[kinds[team]].push_back(measure_team(outcome, plan, team, clocks[kinds[team]], slowest));
     }
     for (std::size_t kind = 0; kind < of_kinds.size(); ++kind)
         samples_[kind].push_back(policy::average_costs(of_kinds[kind]));
+}
+
+// Returns the clock of each kind of replica that the sweep measures now: the last measured one if it measures
+// no more clocks of this kind.
+std::vector<int> ClockSweep::find_requested_clocks() const {
+    std::vector<int> clocks;
+    for (const plan::ReplicaCosts& replica : origin_.clock_costs.replicas) {
+        const std::optional<int> mhz = policy::find_next_clock(replica);
+        clocks.push_back(mhz ? *mhz : replica.measured.back().mhz);
+    }
+    return clocks;
 }
 
 plan::Decision ClockSweep::make_decision(std::size_t step, std::string reason) const {
@@ -105,22 +128,17 @@ std::optional<plan::Decision> ClockSweep::decide(std::size_t step) {
     last_step_ = step;
     if (samples_.empty() || samples_.front().size() < policy::sweep_steps_per_clock) return std::nullopt;
     std::vector<plan::ReplicaCosts>& replicas = origin_.clock_costs.replicas;
-    for (std::size_t kind = 0; kind < replicas.size(); ++kind) {
-        const std::optional<int> mhz = policy::find_next_clock(replicas[kind]);
-        if (!mhz) continue;
-        samples_[kind].front().mhz = *mhz;
-        replicas[kind].measured.push_back(policy::average_costs(samples_[kind]));
-    }
-    samples_.clear();
-    if (are_complete(origin_.clock_costs)) return make_decision(step, describe_end());
-    std::vector<int> next;  // per kind of replica
-    for (const plan::ReplicaCosts& replica : replicas) {
-        const std::optional<int> mhz = policy::find_next_clock(replica);
-        next.push_back(mhz ? *mhz : static_cast<int>(replica.measured.back().mhz));
-    }
     plan::Plan lowered = current_.plan;
     const std::vector<std::size_t> kinds =
         setup::match_replicas(origin_.clock_costs, lowered, setup::list_devices(job_));
+    if (find_requested_clocks() == find_current_clocks(lowered, kinds)) {
+        for (std::size_t kind = 0; kind < replicas.size(); ++kind)
+            if (policy::find_next_clock(replicas[kind]))
+                replicas[kind].measured.push_back(policy::average_costs(samples_[kind]));
+    }
+    samples_.clear();
+    if (are_complete(origin_.clock_costs)) return make_decision(step, describe_end());
+    const std::vector<int> next = find_requested_clocks();
     set_pass_clocks([&](int team, const auto&) { return next[kinds[static_cast<std::size_t>(team)]]; },
                     lowered);
     plan::Decision decision =

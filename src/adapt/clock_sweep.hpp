@@ -40,6 +40,7 @@ public:
 private:
     std::string describe_end() const;
     bool has_costs_of(const plan::Plan& plan) const;
+    std::vector<int> find_requested_clocks() const;
     plan::Decision make_decision(std::size_t step, std::string reason) const;
 
     const setup::Job& job_;
@@ -47,6 +48,7 @@ private:
     setup::PlanOrigin& origin_;
     std::optional<std::size_t> last_step_ = {};               // of decide()
     std::vector<std::vector<plan::ClockCost>> samples_ = {};  // per kind of replica: one entry per step
+    std::vector<double> sampled_slowness_ = {};               // of each rank, for the samples
 };
 
 }  // namespace trireme::adapt

@@ -15,11 +15,7 @@ void EnergyChooser::observe(const records::StepOutcome& outcome, const std::vect
 std::optional<plan::Decision> EnergyChooser::decide_first(const plan::Observation& observed,
                                                           bool is_policy_step) {
     chosen_baseline_.reset();
-    if (sweep_.is_running()) {
-        std::optional<plan::Decision> decision = sweep_.decide(observed.step);
-        has_new_costs_ = !sweep_.is_running();
-        return decision;
-    }
+    if (sweep_.is_running()) return sweep_.decide(observed.step);
     if (!is_on() || !is_policy_step ||
         !policy::has_slowness_changed(origin_.clocked_slowness, observed.slowness))
         return std::nullopt;
@@ -47,13 +43,11 @@ const plan::ClockCosts* EnergyChooser::find_costs(const plan::Plan& plan) const 
 
 void EnergyChooser::complete(const plan::Observation& observed, plan::Decision& decision) {
     if (!is_on() || !decision.clocks.empty()) return;
-    const bool is_slow = policy::is_any_rank_slow(observed);
-    if (!is_slow && !sweeps_clocks(job_)) return;  // clocks follow from the options
     std::string why;
     const auto state = try_make_state(job_, current_, ranks_, decision, why);
     const bool lacks_costs = state && sweeps_clocks(job_) && find_costs(state->plan) == nullptr;
     if (state && !lacks_costs) add_energy(observed, *state, decision);
-    if (is_slow)
+    if (policy::is_any_rank_slow(observed))
         decision.causes.push_back(
             {.proposer = plan::energy_policy, .reason = policy::describe_slowness(observed)});
 }
@@ -80,10 +74,6 @@ void EnergyChooser::note_change(const plan::Decision& decision, const std::vecto
     origin_.baseline = chosen_baseline_;
     reconfiguration_.restart();
     if (decision.policy != plan::sweep_policy) sweep_.restart();
-}
-
-const plan::ClockCosts* EnergyChooser::take_new_costs() {
-    return std::exchange(has_new_costs_, false) ? &origin_.clock_costs : nullptr;
 }
 
 }  // namespace trireme::adapt

@@ -43,16 +43,13 @@ public:
     std::optional<plan::Decision> decide_first(const plan::Observation& observed, bool is_policy_step);
     // Returns the decision of --reconfigure, if no other decision is due.
     std::optional<plan::Decision> decide_last(std::size_t step);
-    // Sets the order and the clocks of a decision without clocks, if they depend on measured costs or on the
-    // slowness of ranks.
+    // Sets the order and the clocks of a decision without clocks.
     void complete(const plan::Observation& observed, plan::Decision& decision);
     // Called when the plan has changed. `slowness` is that for which the plan was chosen.
     void note_change(const plan::Decision& decision, const std::vector<double>& slowness);
 
     // Returns a description of the end of --reconfigure, if it has just ended, and clears it.
     std::string take_report() { return std::exchange(report_, ""); }
-    // Returns the costs of a sweep that has just ended. A second call returns null.
-    const plan::ClockCosts* take_new_costs();
 
 private:
     void add_energy(const plan::Observation& observed, setup::PlanState state, plan::Decision& decision);
@@ -66,7 +63,6 @@ private:
     Reconfiguration reconfiguration_;
     std::optional<setup::StepFigures> chosen_baseline_;  // becomes PlanOrigin::baseline if the plan changes
     std::string report_;                                 // that take_report() has not returned yet
-    bool has_new_costs_ = false;                         // that take_new_costs() has not returned yet
 };
 
 }  // namespace trireme::adapt

@@ -340,7 +340,7 @@ std::size_t PlanChooser::find_next_possible_change(std::size_t first) const {
 
 std::string PlanChooser::take_energy_report() { return energy_chooser_->take_report(); }
 
-const plan::ClockCosts* PlanChooser::take_new_clock_costs() { return energy_chooser_->take_new_costs(); }
+bool PlanChooser::decides_clocks_each_step() const { return energy_chooser_->decides_each_step(); }
 
 std::string PlanChooser::take_refusal() {
     const std::string refusal = std::exchange(unreported_refusal_, "");

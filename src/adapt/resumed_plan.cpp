@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "trireme/adapt/plan_transition.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/base/regular_file.hpp"
 #include "trireme/schedule/clocks.hpp"
+#include "trireme/setup/clock_costs.hpp"
 #include "trireme/setup/clocks.hpp"
 #include "trireme/setup/elastic_layout.hpp"
 #include "trireme/setup/elastic_memory.hpp"
@@ -52,6 +54,7 @@ std::optional<SavedOrigin> parse_saved_origin(const Json& facts, const std::stri
                               .min_joules = parse_joules(facts.at("baseline").at("min_joules"))};
         if (facts.contains("clock_costs"))
             saved.clock_costs = plan::parse_clock_costs(facts.at("clock_costs").dump(), place);
+        saved.clock_costs.file.clear();
         if (std::ranges::all_of(saved.slowness, [](double factor) { return factor >= 1; })) return saved;
     } catch (const Json::exception&) {  // a field is missing or has another type
     } catch (const ConfigError&) {      // the decision is malformed
@@ -201,7 +204,7 @@ std::string describe_origin(const setup::Job& job, const setup::PlanOrigin& orig
         facts["baseline"] = {{"seconds", origin.baseline->seconds},
                              {"joules", list_joules(origin.baseline->joules)},
                              {"min_joules", list_joules(origin.baseline->min_joules)}};
-    if (origin.clock_costs.stages > 0) facts["clock_costs"] = Json::parse(to_json(origin.clock_costs));
+    if (origin.clock_costs.are_measured()) facts["clock_costs"] = Json::parse(to_json(origin.clock_costs));
     return facts.dump();
 }
 
@@ -211,7 +214,7 @@ std::string describe_origin(const setup::Job& job, const setup::PlanOrigin& orig
 void note_origin(plan::Decision decision, const plan::Plan& plan, setup::PlanOrigin& origin) {
     origin.decision.reset();
     decision.to = compute_hash(plan);
-    if (decision.to == origin.hash) return;
+    if (decision.to == origin.hash && !origin.clock_costs.are_measured()) return;
     decision.schedule = plan.schedule;
     decision.microbatches = plan.microbatches();
     origin.decision = std::move(decision);
@@ -220,6 +223,8 @@ void note_origin(plan::Decision decision, const plan::Plan& plan, setup::PlanOri
 RecordedChanges choose_first_plan(setup::Setup& setup, const std::vector<int>& nodes, int rank) {
     setup.origin.baseline = choose_clocks(setup.job, static_cast<int>(nodes.size()), setup.current);
     setup.origin.hash = compute_hash(setup.current.plan);
+    const bool sweeps = sweeps_clocks(setup.job) && setup.job.config.policy.decisions.empty();
+    if (sweeps) check_change(setup.job.config, setup.current.plan);
     RecordedChanges remaining_changes = apply_recorded_decisions(setup, nodes, rank);
     const setup::Job& job = setup.job;
     if (job.resumes && job.config.policy.decisions.empty()) resume_saved_plan(setup, nodes);

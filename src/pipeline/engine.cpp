@@ -92,7 +92,8 @@ struct Engine::State {
     std::map<Channel, std::deque<PendingMessage>> sends;  // started and not yet complete
     double begin_seconds = 0;                             // time at which advance() began
     plan::MeasuredPasses times;                           // of advance(); with sums instead of the means
-    int forwards = 0, backwards = 0;                      // that advance() has executed
+    bool measures_passes = false;
+    int forwards = 0, backwards = 0;  // that advance() has executed
 };
 
 Engine::Engine(const EngineContext& context) : state_(std::make_unique<State>(context)) {}
@@ -125,6 +126,8 @@ void Engine::execute(const schedule::Program& program, StageWorker& worker) {
     advance(program, worker);
     finish(worker);
 }
+
+void Engine::measure_passes(bool on) { state_->measures_passes = on; }
 
 plan::MeasuredPasses Engine::pass_times() const {
     plan::MeasuredPasses times = state_->times;
@@ -192,7 +195,7 @@ void Engine::State::run(const schedule::Instruction& instruction) {
     const double begin = device::now_seconds() - begin_seconds;
     worker->run(instruction);
     // Otherwise the measured times would only cover the launch.
-    if (context.measures_passes || (context.trace != nullptr && context.trace->is_on())) worker->synchronize();
+    if (measures_passes || (context.trace != nullptr && context.trace->is_on())) worker->synchronize();
     if (is_compute(instruction.op)) note_pass(instruction.op, begin);
 }
 

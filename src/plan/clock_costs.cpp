@@ -50,7 +50,8 @@ double parse_above_zero(const JsonNode& node) {
     return value;
 }
 
-// Updates may take no time, and idle devices may draw no power.
+// Updates may take no time, and idle devices may draw no power. The joules of a step, which only a sweep reads,
+// may be 0 if the counter of a GPU has not advanced.
 void parse_costs(const JsonNode& node, NamedCosts fields, ClockCost& cost) {
     std::vector<std::string> names;
     for (const auto& [name, field] : fields) names.emplace_back(name);
@@ -64,7 +65,8 @@ void parse_costs(const JsonNode& node, NamedCosts fields, ClockCost& cost) {
 ClockCost parse_clock_cost(const JsonNode& node) {
     const std::array<std::string, 4> needed{"mhz", "seconds", "watts", "joules"};
     node.require_keys(needed);
-    ClockCost cost{.mhz = parse_above_zero(node.at("mhz")), .joules = parse_above_zero(node.at("joules"))};
+    ClockCost cost{.mhz = static_cast<int>(node.at("mhz").whole_number()),
+                   .joules = node.at("joules").number()};
     parse_costs(node.at("seconds"), second_fields, cost);
     parse_costs(node.at("watts"), watt_fields, cost);
     return cost;
@@ -83,7 +85,7 @@ void check_clocks_of_replica(const JsonNode& node, const ReplicaCosts& replica) 
         node.at("clocks").refuse("a list from the highest clock to the lowest one");
     int last = 0;
     for (const JsonNode& measured : node.at("measured").items()) {
-        const auto mhz = static_cast<int>(measured.at("mhz").number());
+        const auto mhz = static_cast<int>(measured.at("mhz").whole_number());
         const bool is_first = last == 0;
         if (std::ranges::find(replica.clocks, mhz) == replica.clocks.end())
             measured.at("mhz").refuse("one of \"clocks\"");
@@ -107,9 +109,9 @@ ReplicaCosts parse_replica(const JsonNode& node) {
 }
 
 // Returns the cost at `mhz`, which lies between the clocks of `high` and `low`.
-ClockCost interpolate_cost(const ClockCost& high, const ClockCost& low, double mhz) {
-    const double watts_weight = (mhz - low.mhz) / (high.mhz - low.mhz);
-    const double seconds_weight = (1 / mhz - 1 / low.mhz) / (1 / high.mhz - 1 / low.mhz);
+ClockCost interpolate_cost(const ClockCost& high, const ClockCost& low, int mhz) {
+    const double watts_weight = static_cast<double>(mhz - low.mhz) / (high.mhz - low.mhz);
+    const double seconds_weight = (1.0 / mhz - 1.0 / low.mhz) / (1.0 / high.mhz - 1.0 / low.mhz);
     const auto interpolate = [&](double ClockCost::*field, double weight) {
         return weight * (high.*field) + (1 - weight) * (low.*field);
     };

@@ -5,7 +5,6 @@
 #include "trireme/device/gpu_times.hpp"
 #include "trireme/kernels/gpu_stream.hpp"
 #include "trireme/kernels/rows.hpp"
-#include "trireme/setup/clock_costs.hpp"
 #include "trireme/setup/planning.hpp"
 
 namespace trireme::rank {
@@ -40,8 +39,8 @@ RankModel::RankModel(const setup::Job& job, const setup::PlanState& current, int
         setup::limit_step_memory({job, current}, work);
     held_batches_ = setup::count_held_batches({job, current}, work.team);
     stages_ = std::make_unique<stage::LocalStages>(work, groups_.tensor.get(), job.memory_space);
-    training_ = make_engine(current.plan.training, trace, needs_pass_times(job));
-    evaluation_ = make_engine(current.plan.evaluation, nullptr, false);
+    training_ = make_engine(current.plan.training, trace);
+    evaluation_ = make_engine(current.plan.evaluation, nullptr);
     stages_->set_after_layer_callback([this] {
         training_->progress();
         if (execution_ && execution_->events != nullptr) execution_->events->after_layer();
@@ -49,7 +48,7 @@ RankModel::RankModel(const setup::Job& job, const setup::PlanState& current, int
 }
 
 std::unique_ptr<pipeline::Engine> RankModel::make_engine(const plan::ProvedPrograms& programs,
-                                                         device::Trace* trace, bool measures_passes) const {
+                                                         device::Trace* trace) const {
     return std::make_unique<pipeline::Engine>(
         pipeline::EngineContext{.rank = rank_,
                                 .teams = current_.plan.teams,
@@ -60,8 +59,7 @@ std::unique_ptr<pipeline::Engine> RankModel::make_engine(const plan::ProvedProgr
                                 .gradients = *groups_.gradients,
                                 .group_ranks = groups_.pipe,
                                 .max_steps_in_flight = programs.look_ahead + 2,
-                                .trace = trace,
-                                .measures_passes = measures_passes});
+                                .trace = trace});
 }
 
 void RankModel::fill(device::Stream& stream, std::uint64_t seed, const InitialValues& values,
@@ -173,6 +171,7 @@ void RankModel::begin(device::Stream& stream, const plan::ProvedPrograms& progra
                                         .events = options.events});
     reserve_memory(stream);
     stages_->begin(stream, *execution_);
+    engine().measure_passes(options.measures_passes);
 }
 
 // Allocates memory in advance, because an allocation in the middle of a step would stall a GPU.

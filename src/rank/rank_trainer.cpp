@@ -92,7 +92,8 @@ void RankTrainer::await_moments(std::unique_ptr<OptimizerStateMove> moments) {
 
 // If a run begins with a plan that skips channels or offloads matmuls, this function calls rebalance_matmuls().
 // After a change of plan, the caller has already called rebalance_matmuls().
-void RankTrainer::begin_segment(std::size_t first, std::size_t end, std::uint64_t next_plan) {
+void RankTrainer::begin_segment(std::size_t first, std::size_t end, std::uint64_t next_plan,
+                                bool measures_passes) {
     const bool was_prepared = model_.may_rebalance();
     prepare_rebalancing();
     const bool skips_or_offloads = !current_.plan.skipped.empty() || !current_.plan.migrations.empty();
@@ -109,7 +110,8 @@ void RankTrainer::begin_segment(std::size_t first, std::size_t end, std::uint64_
     model_.begin(stream_, current_.plan.training,
                  {.dropout_key = RandomKey{job_.config.run.seed}.then("dropout"),
                   .label_smoothing = job_.config.task.label_smoothing,
-                  .events = this});
+                  .events = this,
+                  .measures_passes = measures_passes});
 }
 
 // Adds the next step to execute, and the later steps whose micro-batches the programs of the next step compute.

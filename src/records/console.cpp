@@ -180,7 +180,9 @@ std::string format_energy(const Figures& f, const EnergyPhases& energy) {
 std::string describe_plan_change(const plan::Decision& decision, const PlanChange& change) {
     const std::vector<std::string> changes = describe_sharing(decision);
     if (!changes.empty()) return fmt::format("{}", fmt::join(changes, "; "));
-    if (changes_only_clocks(decision)) return "other clocks, and perhaps another order of passes";
+    if (changes_only_clocks(decision))
+        return decision.extra_forwards.empty() ? "other clocks"
+                                               : "other clocks, and perhaps another order of passes";
     if (change.moved_bytes + change.kept_bytes == 0) return "no rank skips channels or offloads work";
     return fmt::format("{} MB moved in {:.3f} s", format_megabytes(change.moved_bytes), change.seconds);
 }

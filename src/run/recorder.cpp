@@ -145,7 +145,7 @@ void Recorder::record_settled_clocks(std::size_t step, const std::string& figure
 }
 
 void Recorder::record_clock_costs(const plan::ClockCosts& costs) {
-    if (directory_) directory_->write_clock_costs(costs);
+    if (directory_ && costs.are_measured()) directory_->write_clock_costs(costs);
 }
 
 void Recorder::record_save(const records::SaveOutcome& outcome) {

@@ -62,7 +62,7 @@ public:
     void record_plan_kept(std::size_t step, const std::string& why);
     // Records the end of --reconfigure after `step` steps; no-op if `figures` is empty.
     void record_settled_clocks(std::size_t step, const std::string& figures);
-    // Writes the costs that a sweep of clocks has measured.
+    // Writes the costs that a sweep of clocks has measured so far.
     void record_clock_costs(const plan::ClockCosts& costs);
     void record_save(const records::SaveOutcome& outcome);
     void record_save_wait(const records::SaveWait& wait);

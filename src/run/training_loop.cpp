@@ -39,7 +39,8 @@ private:
         backend_.wait_for_records();
         if (context_.plan_chooser.may_change_plan(first)) change_plan(first);
         const Segment segment = plan_segment(first);
-        backend_.trainer().begin_segment(first, segment.end, segment.next_plan);
+        backend_.trainer().begin_segment(first, segment.end, segment.next_plan,
+                                         context_.plan_chooser.decides_clocks_each_step());
         std::size_t end = segment.end;
         for (std::size_t step = first; step < end; ++step) {
             tracing_.begin_step(step + 1, step - first);
@@ -79,8 +80,6 @@ private:
         if (backend_.keeps_records()) {
             context_.recorder.record_plan_kept(step, plan_chooser.take_refusal());
             context_.recorder.record_settled_clocks(step, plan_chooser.take_energy_report());
-            if (const plan::ClockCosts* const costs = plan_chooser.take_new_clock_costs())
-                context_.recorder.record_clock_costs(*costs);
         }
         if (choice) {
             device::TraceSpan span(tracing_.trace(), device::TraceLane::compute, "change of plan");
@@ -89,6 +88,8 @@ private:
             if (backend_.keeps_records()) {
                 plan_chooser.note_change(*choice, change);
                 context_.recorder.record_plan_change(choice->decision, change, context_.current);
+                if (choice->decision.policy == plan::sweep_policy)
+                    context_.recorder.record_clock_costs(plan_chooser.origin().clock_costs);
             }
             // In a ghost run, all ranks then plan their steps from the same change.
             if (plan_chooser.looks_ahead() || needs_pass_times(job_)) backend_.wait_for_records();

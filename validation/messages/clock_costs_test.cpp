@@ -89,6 +89,27 @@ TEST_F(ClockCosts, AreThoseOfHealthyRanks) {
 
     expect_close("slow", "healthy", "energy_j");
     expect_close("slow", "healthy", "seconds");
+    const json slow = json::parse(read("slow/clock_costs.json")).at("replicas").at(1).at("measured");
+    const json healthy = json::parse(read("healthy/clock_costs.json")).at("replicas").at(1).at("measured");
+    ASSERT_EQ(slow.size(), healthy.size());
+    for (std::size_t clock = 0; clock < slow.size(); ++clock) {
+        const double one = slow[clock]["seconds"]["forward"], other = healthy[clock]["seconds"]["forward"];
+        EXPECT_NEAR(one / other, 1, 0.01) << slow[clock];
+    }
+}
+
+// The costs belong to the layers of each stage.
+TEST_F(ClockCosts, AreMeasuredAnewForAnotherLayout) {
+    simulate(
+        "--steps 80 --clock-costs sweep --straggler uneven --slow rank=1,factor=3,steps=8:80 --run-dir run");
+
+    std::size_t last_layout = 0;
+    for (const json& line : decisions("run"))
+        if (line.value("policy", "") == "uneven") last_layout = line.at("step");
+    ASSERT_GT(last_layout, 0U);
+    EXPECT_EQ(sweep_decisions("run").back().at("reason"), "the costs at 4 clocks are measured");
+    EXPECT_GE(sweep_decisions("run").back().at("step"), last_layout + 24);
+    EXPECT_LT(steps("run").back().at("energy_j"), steps("run").at(last_layout + 2).at("energy_j"));
 }
 
 TEST_F(ClockCosts, AreMeasuredWithReplicasAndManyRanks) {
@@ -134,6 +155,13 @@ TEST_F(ClockCosts, AreRefusedForOtherRuns) {
     expect_both(file,
                 "--clock-costs run/clock_costs.json was measured on abacus, but the device of rank 0 is slate",
                 "--cluster other.json --layers 4 --pipe 4 --batch 16 ");
+    other = finely_clocked_abacus();
+    other["device"]["clocks"].erase(3);
+    write("other.json", other.dump());
+    expect_both(
+        file,
+        "--clock-costs run/clock_costs.json lists other clocks of abacus than those of the device of rank 0",
+        "--cluster other.json --layers 4 --pipe 4 --batch 16 ");
     expect_both("--clock-costs missing.json", "--clock-costs missing.json");
     json costs = json::parse(read("run/clock_costs.json"));
     costs["replicas"][1]["measured"][0]["seconds"]["forward"] = 0;
@@ -145,6 +173,12 @@ TEST_F(ClockCosts, AreRefusedForOtherRuns) {
     expect_refusal(
         "simulate --math off --ranks 4 --steps 24 " + options("--clock-costs sweep"),
         {"--energy envelope measures 4 clocks in the first 24 steps, but the run has only 24 steps"});
+    expect_refusal(
+        "simulate --ranks 4 --corpus corpus.h5 --steps 40 --cluster abacus.json --layers 4 --pipe 4 "
+        "--batch 16 --microbatches 4 --model gpt2-tiny --schedule pipedream --tied off --on-nan skip --energy "
+        "uniform "
+        "--clock-costs sweep",
+        {"with --on-nan skip, schedule pipedream may skip updates of single stages"});
     expect_refusal("plan --cluster abacus.json --clock-costs sweep",
                    {"--clock-costs", "--energy uniform or envelope"});
 }

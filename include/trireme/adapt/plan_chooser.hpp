@@ -89,10 +89,9 @@ public:
     // Called if memory does not suffice for a choice. Later decisions from lengths do not choose its layout.
     void reject(const Choice& choice, const std::string& why);
     std::string take_refusal();  // returns the reason to report and clears it; empty if there is none
-    // Return a description of the end of --reconfigure, and the costs of a sweep, if choose() has just ended
-    // it. A second call returns nothing.
+    // Returns a description of the end of --reconfigure, if choose() has just ended it, and clears it.
     std::string take_energy_report();
-    const plan::ClockCosts* take_new_clock_costs();
+    bool decides_clocks_each_step() const;  // from the measured times of passes
 
     const setup::PlanOrigin& origin() const { return origin_; }
 

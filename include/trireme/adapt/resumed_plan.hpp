@@ -23,7 +23,8 @@ inline constexpr const char* resizing_key = "resizing";  // JSON key in Checkpoi
 std::string describe_resizing(const setup::Job& job, const setup::PlanState& current);
 
 // Stores `decision`, which led to `plan`, in `origin`, so that later checkpoints contain the decision. If
-// `plan` is the plan of the options, `origin` has no decision afterwards.
+// `plan` is the plan of the options, `origin` has no decision afterwards, unless checkpoints have to contain
+// the costs of a sweep with it.
 void note_origin(plan::Decision decision, const plan::Plan& plan, setup::PlanOrigin& origin);
 
 // First calls choose_clocks() for the plan of the options. Then changes `setup` from the plan of its options to

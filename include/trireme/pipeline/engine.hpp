@@ -30,7 +30,6 @@ struct EngineContext {
     const std::vector<int>& group_ranks;  // rank r of both groups is rank group_ranks[r] of the job; ascending
     int max_steps_in_flight = 1;          // maximum number of steps with messages in flight at the same time
     device::Trace* trace = nullptr;       // records what the engine does; null if not traced
-    bool measures_passes = false;         // waits for the device after each pass
 };
 
 class Engine {
@@ -49,8 +48,10 @@ public:
     // Calls advance() and finish(), for a program after which no work is in flight.
     void execute(const schedule::Program& program, StageWorker& worker);
 
-    // Returns the times of the passes that the last call of advance() executed. On a GPU, they are only those
-    // of launches unless EngineContext::measures_passes is set.
+    // If `on` is true, waits for the device after each pass from now on. Otherwise pass_times() are only those
+    // of launches on a GPU.
+    void measure_passes(bool on);
+    // Returns the times of the passes that the last call of advance() executed.
     plan::MeasuredPasses pass_times() const;
 
     // Lets messages progress while a worker computes. The worker should call progress() regularly.

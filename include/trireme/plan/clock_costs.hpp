@@ -8,6 +8,7 @@
 // "layers" has the first layer and the number of layers of each stage that a replica holds.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -19,7 +20,7 @@ namespace trireme::plan {
 
 // The costs of the ranks that hold a replica together, at one clock of their devices.
 struct ClockCost {
-    double mhz = 0;
+    int mhz = 0;
     // Seconds of a pass of a micro-batch, and of the update of the parameters.
     double forward = 0, backward = 0, update = 0;
     double idle_watts = 0;    // of all devices of the replica, while they execute no pass
@@ -49,6 +50,13 @@ struct ClockCosts {
     std::size_t stages = 0;  // of the pipeline
     std::vector<ReplicaCosts> replicas = {};
     std::string file = {};  // name of the file from which they come; empty if the run has measured them
+
+    // True if the costs of all replicas are measured at one clock at least.
+    bool are_measured() const {
+        return !replicas.empty() && std::ranges::none_of(replicas, [](const ReplicaCosts& replica) {
+            return replica.measured.empty();
+        });
+    }
 };
 
 // Returns the costs at all clocks of the device, from the highest one to the lowest measured one. Between

@@ -29,6 +29,7 @@ struct ExecutionOptions {
     RandomKey dropout_key = {};
     double label_smoothing = 0;
     stage::StepEvents* events = nullptr;  // callbacks of training; null in an evaluation
+    bool measures_passes = false;         // see pipeline::Engine::measure_passes()
 };
 
 // The result of a step on this rank. Only the first rank of each team has outcomes and tokens.
@@ -125,8 +126,8 @@ private:
     bool is_team_leader() const;
     std::vector<layout::Migration> list_own_team_migrations() const;
     void offload(const std::vector<layout::Migration>& migrations);
-    std::unique_ptr<pipeline::Engine> make_engine(const plan::ProvedPrograms& programs, device::Trace* trace,
-                                                  bool measures_passes) const;
+    std::unique_ptr<pipeline::Engine> make_engine(const plan::ProvedPrograms& programs,
+                                                  device::Trace* trace) const;
     pipeline::Engine& engine() const { return *(programs_->shape.is_training ? training_ : evaluation_); }
 
     const setup::Job& job_;

@@ -57,8 +57,10 @@ public:
 
     // Collective over all ranks. Begins the segment of steps `first` (from 0) to `end` - 1. No micro-batch is
     // in flight before or after a segment. `next_plan` is the number of the plan that replaces the current one
-    // after the segment; 0 if none is known. Ranks compare it with the records of the last step.
-    void begin_segment(std::size_t first, std::size_t end, std::uint64_t next_plan = 0);
+    // after the segment; 0 if none is known. Ranks compare it with the records of the last step. If
+    // `measures_passes` is true, the records have the times of passes also on a GPU.
+    void begin_segment(std::size_t first, std::size_t end, std::uint64_t next_plan = 0,
+                       bool measures_passes = false);
     // Collective over all ranks. Executes the next step, and returns the outcomes of all steps that this call
     // settles, in order. A step is settled when the records of all ranks have arrived. With a synchronous
     // schedule, each call settles the step that it executes. If steps overlap, a call settles an earlier step
@@ -131,8 +133,7 @@ private:
     RankModel model_;
     std::unique_ptr<ParameterUpdates> updates_;
     setup::StepPlanner planner_;
-    // Pruned channels were restored from a checkpoint, and the other ranks of the team do not know them yet.
-    bool has_restored_channels_ = false;
+    bool has_restored_channels_ = false;  // from a checkpoint, and the other ranks do not know them yet
     comm::StepGather record_gather_;
 
     // The current segment. `executed_steps_` and `settled_steps_` count its steps.

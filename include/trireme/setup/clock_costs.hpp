@@ -13,6 +13,7 @@
 #include "trireme/plan/plan.hpp"
 #include "trireme/schedule/costs.hpp"
 #include "trireme/setup/plan_origin.hpp"
+#include "trireme/setup/simulated_device.hpp"
 
 namespace trireme::setup {
 
@@ -23,9 +24,16 @@ bool sweeps_clocks(const Job& job);
 // True if a policy reads the times of passes, so that records of steps contain them.
 bool needs_pass_times(const Job& job);
 
-// Returns the name of a rank's device; an empty text if it is not known.
-using RankDevices = std::function<std::string(int rank)>;
+// The device of a rank.
+struct NamedDevice {
+    std::string name = {};         // empty if the device is not known
+    std::vector<int> clocks = {};  // MHz, highest first; empty if the device is not known
+};
+using RankDevices = std::function<NamedDevice(int rank)>;
 RankDevices list_devices(const Job& job);
+inline NamedDevice find_unknown_device(int /*rank*/) { return {}; }
+// Returns the devices of --cluster; unknown ones if `devices` is empty. `devices` must outlive the result.
+RankDevices list_devices(const std::optional<SimulatedDevices>& devices);
 
 // Returns the costs in the file that --clock-costs names; nothing if it names none. Throws ConfigError if the
 // file is not valid, or if --cost is set, too.
@@ -34,7 +42,7 @@ std::optional<plan::ClockCosts> read_clock_costs(const config::RunConfig& config
 // Returns one entry without measurements for each kind of replica of the plan.
 plan::ClockCosts list_replica_kinds(const Job& job, const plan::Plan& plan);
 // Returns, per team, the index of its kind in `costs`. Throws ConfigError if the costs were measured with
-// another number of stages, other layers, another number of ranks per replica, or other devices.
+// another number of stages, other layers, another number of ranks per replica, or other devices or clocks.
 std::vector<std::size_t> match_replicas(const plan::ClockCosts& costs, const plan::Plan& plan,
                                         const RankDevices& find_device);
 
@@ -43,7 +51,7 @@ std::vector<std::size_t> match_replicas(const plan::ClockCosts& costs, const pla
 schedule::StepCosts make_measured_costs(const plan::ClockCosts& costs, const plan::Plan& plan,
                                         const RankDevices& find_device);
 
-// Returns, per rank, the clocks of its device, as far as the costs have them; an empty list for a rank without
+// Returns, per rank, the clocks at which costs are known, without their watts; an empty list for a rank without
 // a stage. Throws the errors of match_replicas().
 std::vector<std::vector<plan::DeviceClock>> list_measured_clocks(const plan::ClockCosts& costs,
                                                                  const plan::Plan& plan, int ranks);

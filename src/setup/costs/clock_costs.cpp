@@ -1,6 +1,8 @@
 #include "trireme/setup/clock_costs.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
@@ -32,18 +34,28 @@ std::string describe_replica(const layout::Team& team, const layout::Layout& lay
 
 // Returns the index of the costs of a team.
 std::size_t match_replica(const plan::ClockCosts& costs, const layout::Team& team, const layout::Layout& layout,
-                          const std::string& device) {
+                          const NamedDevice& device) {
     const std::vector<layout::Range> layers = list_layers(team, layout);
-    std::string measured_device;
+    const plan::ReplicaCosts* other = nullptr;  // the costs on another device
     for (std::size_t kind = 0; kind < costs.replicas.size(); ++kind) {
         const plan::ReplicaCosts& replica = costs.replicas[kind];
         if (replica.layers != layers || replica.ranks != team.ranks.size()) continue;
-        if (device.empty() || replica.device == device) return kind;
-        measured_device = replica.device;
+        if (device.name.empty() || (replica.device == device.name && replica.clocks == device.clocks))
+            return kind;
+        if (other == nullptr || replica.device == device.name) other = &replica;
     }
-    if (measured_device.empty()) refuse_costs(costs, cat("has no costs of ", describe_replica(team, layout)));
-    refuse_costs(costs, cat("was measured on ", measured_device, ", but the device of rank ",
-                            team.ranks.front(), " is ", device));
+    if (other == nullptr) refuse_costs(costs, cat("has no costs of ", describe_replica(team, layout)));
+    if (other->device == device.name)
+        refuse_costs(costs, cat("lists other clocks of ", device.name, " than those of the device of rank ",
+                                team.ranks.front()));
+    refuse_costs(costs, cat("was measured on ", other->device, ", but the device of rank ", team.ranks.front(),
+                            " is ", device.name));
+}
+
+std::vector<int> list_mhz(std::span<const plan::DeviceClock> clocks) {
+    std::vector<int> mhz;
+    for (const plan::DeviceClock& clock : clocks) mhz.push_back(static_cast<int>(std::lround(clock.mhz)));
+    return mhz;
 }
 
 schedule::StageCost make_stage_cost(const plan::ClockCost& clock, std::size_t stages_of_team) {
@@ -72,10 +84,19 @@ bool needs_pass_times(const Job& job) {
     return sweeps_clocks(job) || reconfigures(job.config.policy.energy, job.config.policy.reconfigure);
 }
 
+RankDevices list_devices(const std::optional<SimulatedDevices>& devices) {
+    return [&devices](int rank) {
+        if (!devices) return find_unknown_device(rank);
+        const SimulatedDevice& device = devices->find_device(rank);
+        return NamedDevice{.name = device.name, .clocks = list_mhz(device.clocks)};
+    };
+}
+
 RankDevices list_devices(const Job& job) {
+    if (job.devices) return list_devices(job.devices);
     return [&job](int rank) {
-        if (job.devices) return job.devices->find_device(rank).name;
-        return job.gpu_clocks.empty() ? std::string() : job.gpu_clocks[static_cast<std::size_t>(rank)].device;
+        const GpuClocks& gpu = job.gpu_clocks[static_cast<std::size_t>(rank)];
+        return NamedDevice{.name = gpu.device, .clocks = list_mhz(gpu.clocks)};
     };
 }
 
@@ -90,13 +111,13 @@ std::optional<plan::ClockCosts> read_clock_costs(const config::RunConfig& config
 
 plan::ClockCosts list_replica_kinds(const Job& job, const plan::Plan& plan) {
     const RankDevices find_device = list_devices(job);
-    const std::vector<schedule::TeamClocks> clocks = list_team_clocks(job, plan.teams);
     plan::ClockCosts costs{.stages = plan.layout.stages.size()};
-    for (std::size_t team = 0; team < plan.teams.size(); ++team) {
-        plan::ReplicaCosts kind{.layers = list_layers(plan.teams[team], plan.layout),
-                                .ranks = plan.teams[team].ranks.size(),
-                                .device = find_device(plan.teams[team].ranks.front()),
-                                .clocks = clocks[team].mhz};
+    for (const layout::Team& team : plan.teams) {
+        NamedDevice device = find_device(team.ranks.front());
+        plan::ReplicaCosts kind{.layers = list_layers(team, plan.layout),
+                                .ranks = team.ranks.size(),
+                                .device = std::move(device.name),
+                                .clocks = std::move(device.clocks)};
         const auto is_listed = [&](const plan::ReplicaCosts& other) { return other.is_of_same_replicas(kind); };
         if (std::ranges::none_of(costs.replicas, is_listed)) costs.replicas.push_back(std::move(kind));
     }
@@ -125,7 +146,7 @@ schedule::StepCosts make_measured_costs(const plan::ClockCosts& costs, const pla
     for (const std::size_t kind : kinds) {
         schedule::TeamClocks& of_team = clocks.emplace_back();
         for (const plan::ClockCost& each : clocks_of_kinds[kind]) {
-            of_team.mhz.push_back(static_cast<int>(each.mhz));
+            of_team.mhz.push_back(each.mhz);
             of_team.idle_watts.push_back(each.idle_watts);
         }
     }
@@ -149,20 +170,13 @@ schedule::StepCosts make_measured_costs(const plan::ClockCosts& costs, const pla
 
 std::vector<std::vector<plan::DeviceClock>> list_measured_clocks(const plan::ClockCosts& costs,
                                                                  const plan::Plan& plan, int ranks) {
-    const std::vector<std::size_t> kinds = match_replicas(costs, plan, [](int) { return std::string(); });
+    const std::vector<std::size_t> kinds = match_replicas(costs, plan, find_unknown_device);
     std::vector<std::vector<plan::DeviceClock>> clocks(static_cast<std::size_t>(ranks));
     for (std::size_t team = 0; team < kinds.size(); ++team) {
-        const plan::ReplicaCosts& replica = costs.replicas[kinds[team]];
-        const auto ranks_of_team = static_cast<double>(replica.ranks);
-        const std::vector<plan::ClockCost> all = interpolate_clocks(replica);
-        const auto find_seconds = [](const plan::ClockCost& cost) { return cost.forward + cost.backward; };
+        const std::vector<plan::ClockCost> known = interpolate_clocks(costs.replicas[kinds[team]]);
         for (const int rank : plan.teams[team].ranks)
-            for (const plan::ClockCost& each : all)
-                clocks[static_cast<std::size_t>(rank)].push_back(
-                    {.mhz = each.mhz,
-                     .speed = find_seconds(all.front()) / find_seconds(each),
-                     .idle_watts = each.idle_watts / ranks_of_team,
-                     .busy_watts = each.busy_watts / ranks_of_team});
+            for (const plan::ClockCost& each : known)
+                clocks[static_cast<std::size_t>(rank)].push_back({.mhz = static_cast<double>(each.mhz)});
     }
     return clocks;
 }

@@ -135,10 +135,7 @@ setup::RankClocks find_device_clocks(const config::RunConfig& run, int ranks,
     inputs.clock_costs = setup::read_clock_costs(run);
     std::shared_ptr<const std::vector<std::vector<plan::DeviceClock>>> measured;
     if (inputs.clock_costs) {
-        const setup::RankDevices find_device = [&](int rank) {
-            return devices ? devices->find_device(rank).name : std::string();
-        };
-        setup::match_replicas(*inputs.clock_costs, inputs.plan, find_device);
+        setup::match_replicas(*inputs.clock_costs, inputs.plan, setup::list_devices(devices));
         measured = std::make_shared<const std::vector<std::vector<plan::DeviceClock>>>(
             setup::list_measured_clocks(*inputs.clock_costs, inputs.plan, ranks));
     }
@@ -159,7 +156,7 @@ schedule::StepCosts add_costs(const config::RunConfig& run, int ranks, const set
     forecast.counted_costs = count_costs(inputs.model, inputs.plan.layout, inputs.largest_microbatches.front());
     if (inputs.clock_costs) {
         schedule::StepCosts costs =
-            setup::make_measured_costs(*inputs.clock_costs, inputs.plan, [](int) { return std::string(); });
+            setup::make_measured_costs(*inputs.clock_costs, inputs.plan, setup::find_unknown_device);
         forecast.unit = "s";
         forecast.cost_source = cat("measured, from ", inputs.clock_costs->file);
         forecast.costs = compute_mean_costs(costs, inputs.plan.microbatches());

@@ -11,15 +11,15 @@ namespace trireme::plan {
 namespace {
 
 // The seconds at a clock consist of cycles and of a constant part. The watts rise with the clock.
-ClockCost make_cost(double mhz) {
+ClockCost make_cost(int mhz) {
     return {.mhz = mhz,
-            .forward = 9 / mhz + 0.01,
-            .backward = 20 / mhz + 0.01,
+            .forward = 9.0 / mhz + 0.01,
+            .backward = 20.0 / mhz + 0.01,
             .update = 0.001,
             .idle_watts = 70,
-            .busy_watts = 90 + mhz / 10,
+            .busy_watts = 90 + mhz / 10.0,
             .joules = 30,
-            .step_seconds = 100 / mhz};
+            .step_seconds = 100.0 / mhz};
 }
 
 ClockCosts make_costs() {

@@ -11,7 +11,7 @@ plan::ReplicaCosts make_measured_replica(const std::vector<double>& joules) {
     plan::ReplicaCosts costs;
     for (int mhz = 1530; mhz >= 500; mhz -= 30) costs.clocks.push_back(mhz);
     for (std::size_t clock = 0; clock < joules.size(); ++clock)
-        costs.measured.push_back({.mhz = 1530.0 - 90.0 * static_cast<double>(clock), .joules = joules[clock]});
+        costs.measured.push_back({.mhz = 1530 - 90 * static_cast<int>(clock), .joules = joules[clock]});
     return costs;
 }
 

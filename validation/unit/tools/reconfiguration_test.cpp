@@ -243,7 +243,7 @@ plan::ClockCost measure_step(const ClockedPlan& plan, const schedule::StepCosts&
     const std::size_t clock = clocks.find_index(mhz);
     const int microbatches = plan.plan.microbatches();
     const schedule::StepTime step = predict_at_clock(plan, costs, mhz);
-    plan::ClockCost cost{.mhz = static_cast<double>(mhz),
+    plan::ClockCost cost{.mhz = mhz,
                          .idle_watts = clocks.idle_watts[clock],
                          .joules = step.joules[team],
                          .step_seconds = step.seconds};
@@ -283,7 +283,7 @@ plan::ClockCosts sweep(const ClockedPlan& plan, unsigned seed, double noise) {
 std::vector<double> compare_swept_clocks(const ClockedPlan& plan, const Forecast& forecast, unsigned seed,
                                          double noise) {
     const schedule::StepCosts swept =
-        setup::make_measured_costs(sweep(plan, seed, noise), plan.plan, [](int) { return std::string(); });
+        setup::make_measured_costs(sweep(plan, seed, noise), plan.plan, setup::find_unknown_device);
     const plan::Plan uniform = choose_energy(plan.plan, swept, make_v100_config(4, 8, Energy::uniform, "1f1b"),
                                              Energy::uniform, forecast.model);
     std::vector<double> ratios;
