@@ -2,7 +2,8 @@
 // Environment variables, read at each call, control it: NVML_STAND_IN_PLAY (well, not_supported, no_permission,
 // lost, lost_later, hot, none) and NVML_STAND_IN_LOG, a file that receives one line for each clock limit that
 // is set or reset: "hold 0000:01:00.0 1200 1200", "give back 0000:01:00.0". With NVML_STAND_IN_TIMES, each line
-// ends with the seconds of a monotonic clock. In the play lost_later, the GPU is lost at the 25th clock limit.
+// ends with the seconds of a monotonic clock. NVML_STAND_IN_LOWEST_MHZ is the lowest clock, 210 if unset. In
+// the play lost_later, the GPU is lost at the 25th clock limit.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -38,7 +39,6 @@ using Device = const Gpu*;
 std::mutex gpus_mutex;
 std::deque<Gpu> gpus{{"0000:01:00.0", 0}, {"0000:65:00.0", 1}};
 constexpr unsigned highest_mhz = 1980;
-constexpr unsigned lowest_mhz = 210;
 constexpr unsigned step_mhz = 15;
 
 // Each query reports two more joules, or three for the second GPU.
@@ -49,6 +49,11 @@ std::atomic<int> clock_limits = 0;
 std::string_view play() {
     const char* const value = std::getenv("NVML_STAND_IN_PLAY");
     return value == nullptr ? "well" : value;
+}
+
+unsigned lowest_mhz() {
+    const char* const value = std::getenv("NVML_STAND_IN_LOWEST_MHZ");
+    return value == nullptr ? 210 : static_cast<unsigned>(std::atoi(value));
 }
 
 void note(const std::string& line) {
@@ -190,7 +195,7 @@ Result nvmlDeviceGetSupportedMemoryClocks(Device device, unsigned* count, unsign
 Result nvmlDeviceGetSupportedGraphicsClocks(Device device, unsigned memory_mhz, unsigned* count,
                                             unsigned* mhz) {
     if (memory_mhz != 2619) return not_found;
-    return list(device, count, mhz, highest_mhz, (highest_mhz - lowest_mhz) / step_mhz + 1);
+    return list(device, count, mhz, highest_mhz, (highest_mhz - lowest_mhz()) / step_mhz + 1);
 }
 
 Result nvmlDeviceSetGpuLockedClocks(Device device, unsigned min_mhz, unsigned max_mhz) {

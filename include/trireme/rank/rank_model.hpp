@@ -115,7 +115,6 @@ public:
 
     double compute_executed_fraction() const;  // executed fraction of the current training step's instructions
     std::string describe_position() const;     // for example "stands at 2RECV_B0, instruction 7 of 20"
-
     void set_meter(const device::ClockedDevice* meter);  // of all groups: see comm::Communicator::set_meter()
     plan::RankWaits measure_waits() const;   // waits since the last call of reset_traffic(), in seconds
     double measure_joules_of_waits() const;  // energy during these waits

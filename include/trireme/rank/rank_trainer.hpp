@@ -57,8 +57,8 @@ public:
 
     // Collective over all ranks. Begins the segment of steps `first` (from 0) to `end` - 1. No micro-batch is
     // in flight before or after a segment. `next_plan` is the number of the plan that replaces the current one
-    // after the segment; 0 if none is known. Ranks compare it with the records of the last step. If
-    // `measures_passes` is true, the records have the times of passes also on a GPU.
+    // after the segment, with which the records of the last step are compared; 0 if none is known. With
+    // `measures_passes`, records have the times of passes also on a GPU.
     void begin_segment(std::size_t first, std::size_t end, std::uint64_t next_plan = 0,
                        bool measures_passes = false);
     // Collective over all ranks. Executes the next step, and returns the outcomes of all steps that this call
@@ -142,8 +142,7 @@ private:
     std::uint64_t next_plan_ = 0;    // see begin_segment()
     std::deque<std::unique_ptr<StepInFlight>> unsettled_steps_;  // steps that were added to model_
     std::unique_ptr<StepInFlight> next_step_;  // prepared, but not added to model_; may be null
-    int executed_steps_ = 0;
-    int settled_steps_ = 0;
+    int executed_steps_ = 0, settled_steps_ = 0;
     std::optional<Progress> progress_;  // progress line of the current step; empty between steps
     StepEnergy step_energy_;
 };
