@@ -176,7 +176,8 @@ void Engine::progress() {
 
 void Engine::State::run(const schedule::Instruction& instruction) {
     const bool is_empty = has_microbatch(instruction.op) && worker->count_rows(instruction.microbatch) == 0;
-    if (is_empty && is_compute(instruction.op)) times.waits.push_back(0);
+    const bool is_measured = measures_passes && is_compute(instruction.op);
+    if (is_empty && is_measured) times.waits.push_back(0);
     if (is_empty) return;
     if (is_send(instruction.op)) return send(instruction);
     if (is_receive(instruction.op)) return receive(instruction);
@@ -187,16 +188,16 @@ void Engine::State::run(const schedule::Instruction& instruction) {
     if (instruction.op == schedule::Op::step && context.completes_sends_before_steps)
         for (auto& [channel, queue] : sends) complete_sends(queue, 0);
     wait_for_input(instruction);
-    if (is_compute(instruction.op)) times.waits.push_back(device::now_seconds() - begin_seconds - times.end);
+    if (is_measured) times.waits.push_back(device::now_seconds() - begin_seconds - times.end);
     if (makes_result(instruction.op)) wait_for_send_buffer(instruction);
     if (instruction.op == schedule::Op::backward || instruction.op == schedule::Op::backward_weight)
         wait_for_own_send(instruction);
     const device::TraceSpan span(context.trace, [&] { return make_event(instruction); });
-    const double begin = device::now_seconds() - begin_seconds;
+    const double begin = is_measured ? device::now_seconds() - begin_seconds : 0;
     worker->run(instruction);
     // Otherwise the measured times would only cover the launch.
-    if (measures_passes || (context.trace != nullptr && context.trace->is_on())) worker->synchronize();
-    if (is_compute(instruction.op)) note_pass(instruction.op, begin);
+    if (is_measured || (context.trace != nullptr && context.trace->is_on())) worker->synchronize();
+    if (is_measured) note_pass(instruction.op, begin);
 }
 
 // Adds a pass that has just ended. `begin` is relative to begin_seconds.

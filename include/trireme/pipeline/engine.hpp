@@ -48,10 +48,10 @@ public:
     // Calls advance() and finish(), for a program after which no work is in flight.
     void execute(const schedule::Program& program, StageWorker& worker);
 
-    // If `on` is true, waits for the device after each pass from now on. Otherwise pass_times() are only those
-    // of launches on a GPU.
+    // Measures the times of passes from now on, or no longer. While it measures, it waits for the device after
+    // each pass.
     void measure_passes(bool on);
-    // Returns the times of the passes that the last call of advance() executed.
+    // Returns the times of the passes that the last call of advance() executed; none if they were not measured.
     plan::MeasuredPasses pass_times() const;
 
     // Lets messages progress while a worker computes. The worker should call progress() regularly.
