@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Finds the cut of the shortest step for each pipeline of energy.json and energy-16-ranks.json.
+"""Finds the cut of the shortest step for each pipeline of energy.json, energy-2x8.json and energy-4x4.json.
 
 usage: perf/studies/energy_cuts.py
 
 Begins with an equal number of items per stage, and moves single items to other stages while `trireme plan` predicts a
-shorter step. Prints the seconds of both cuts. The cuts stand in the two studies as options --partition.
+shorter step. Prints the seconds of both cuts. The cuts stand in these studies as options --partition.
 """
 import json
 import pathlib
@@ -44,7 +44,7 @@ def search(options, items):
 
 
 def main():
-    for name in ("energy", "energy-16-ranks"):
+    for name in ("energy", "energy-2x8", "energy-4x4"):
         study = json.loads((ROOT / f"perf/studies/{name}.json").read_text())
         for options in study["axes"][0]:
             if options["partition"] == "uniform":

@@ -36,32 +36,36 @@ std::vector<int> find_current_clocks(const plan::Plan& plan, const std::vector<s
 plan::ClockCost measure_team(const records::StepOutcome& outcome, const plan::Plan& plan, std::size_t team,
                              int mhz, double slowness) {
     plan::ClockCost cost{.mhz = mhz, .step_seconds = outcome.seconds};
-    double kernel_seconds = 0, joules_without_kernels = 0, seconds_without_kernels = 0;
+    double longest_kernels = 0, kernel_seconds = 0, kernel_joules = 0, wait_seconds = 0, wait_joules = 0;
     for (const int rank : plan.teams[team].ranks) {
         const auto r = static_cast<std::size_t>(rank);
+        const plan::RankTimes& times = outcome.ranks[r];
         const records::EnergyPhases& energy = outcome.energy_of_ranks[r];
         cost.forward = std::max(cost.forward, outcome.pass_times[r].forward / slowness);
         cost.backward = std::max(cost.backward, outcome.pass_times[r].backward / slowness);
         cost.joules += energy.sum();
-        kernel_seconds = std::max(kernel_seconds, outcome.ranks[r].busy());
-        joules_without_kernels += energy.blocked + energy.idle;
-        seconds_without_kernels += std::max(0.0, outcome.seconds - outcome.ranks[r].busy());
+        longest_kernels = std::max(longest_kernels, times.busy() / slowness);
+        kernel_seconds += times.busy();
+        kernel_joules += energy.compute;
+        wait_seconds += times.waits.sum();
+        wait_joules += energy.blocked;
     }
     const auto ranks = static_cast<double>(plan.teams[team].ranks.size());
-    if (seconds_without_kernels > 0) cost.idle_watts = ranks * joules_without_kernels / seconds_without_kernels;
+    const double idle_watts = wait_seconds > 0 ? wait_joules / wait_seconds : 0;  // of a device
     const auto microbatches = static_cast<double>(
         std::ranges::count(plan.training.programs[team], schedule::Op::forward, &schedule::Instruction::op));
     const double passes = microbatches * (cost.forward + cost.backward);
-    cost.update = std::max(0.0, kernel_seconds / slowness - passes);
-    const double busy_joules = cost.joules - cost.idle_watts * outcome.seconds;
-    cost.busy_watts = cost.idle_watts + std::max(0.0, busy_joules) / (slowness * (passes + cost.update));
+    cost.update = std::max(0.0, longest_kernels - passes);
+    cost.idle_watts = ranks * idle_watts;
+    cost.busy_watts = cost.idle_watts + std::max(0.0, kernel_joules - idle_watts * kernel_seconds) /
+                                            (slowness * (passes + cost.update));
     return cost;
 }
 
 }  // namespace
 
-bool ClockSweep::has_costs_of(const plan::Plan& plan) const {
-    const plan::ClockCosts kinds = list_replica_kinds(job_, plan);
+bool ClockSweep::has_costs_of(const setup::PlanState& state) const {
+    const plan::ClockCosts kinds = list_replica_kinds(job_, state);
     return origin_.clock_costs.stages == kinds.stages &&
            std::ranges::equal(origin_.clock_costs.replicas, kinds.replicas,
                               [](const plan::ReplicaCosts& one, const plan::ReplicaCosts& other) {
@@ -71,11 +75,11 @@ bool ClockSweep::has_costs_of(const plan::Plan& plan) const {
 
 bool ClockSweep::is_running() const {
     if (!sweeps_clocks(job_) || !job_.config.policy.decisions.empty()) return false;
-    return !has_costs_of(current_.plan) || !are_complete(origin_.clock_costs);
+    return !has_costs_of(current_) || !are_complete(origin_.clock_costs);
 }
 
-const plan::ClockCosts* ClockSweep::find_costs(const plan::Plan& plan) const {
-    if (!sweeps_clocks(job_) || !has_costs_of(plan) || !are_complete(origin_.clock_costs)) return nullptr;
+const plan::ClockCosts* ClockSweep::find_costs(const setup::PlanState& state) const {
+    if (!sweeps_clocks(job_) || !has_costs_of(state) || !are_complete(origin_.clock_costs)) return nullptr;
     return &origin_.clock_costs;
 }
 
@@ -84,8 +88,8 @@ void ClockSweep::observe(const records::StepOutcome& outcome, const std::vector<
     if (policy::has_slowness_changed(sampled_slowness_, slowness)) samples_.clear();
     sampled_slowness_ = slowness;
     const plan::Plan& plan = current_.plan;
-    if (!has_costs_of(plan)) {
-        origin_.clock_costs = list_replica_kinds(job_, plan);
+    if (!has_costs_of(current_)) {
+        origin_.clock_costs = list_replica_kinds(job_, current_);
         samples_.clear();
     }
     const std::vector<std::size_t> kinds =
@@ -141,8 +145,11 @@ std::optional<plan::Decision> ClockSweep::decide(std::size_t step) {
     const std::vector<int> next = find_requested_clocks();
     set_pass_clocks([&](int team, const auto&) { return next[kinds[static_cast<std::size_t>(team)]]; },
                     lowered);
+    const auto unfinished = std::ranges::find_if(replicas, [](const plan::ReplicaCosts& replica) {
+        return policy::find_next_clock(replica).has_value();
+    });
     plan::Decision decision =
-        make_decision(step, cat("measures costs at ", *std::ranges::max_element(next), " MHz"));
+        make_decision(step, cat("measures costs at ", *policy::find_next_clock(*unfinished), " MHz"));
     decision.clocks = list_pass_clocks(lowered);
     return decision;
 }
@@ -151,6 +158,11 @@ void ClockSweep::restart() {
     if (!is_running()) return;
     origin_.clock_costs = {};
     samples_.clear();
+}
+
+std::string ClockSweep::describe_lack() const {
+    if (!is_running()) return {};
+    return "the run has ended before the costs at all clocks were measured, so that no clocks were chosen";
 }
 
 std::string ClockSweep::describe_end() const {

@@ -34,12 +34,14 @@ public:
     void restart();
 
     // Returns the costs of a sweep that has ended; null if there are none, or if they are those of other
-    // replicas than the replicas of `plan`.
-    const plan::ClockCosts* find_costs(const plan::Plan& plan) const;
+    // replicas than those of `state`.
+    const plan::ClockCosts* find_costs(const setup::PlanState& state) const;
+    // Explains that the sweep has not ended; an empty text if it has, or if there is none.
+    std::string describe_lack() const;
 
 private:
     std::string describe_end() const;
-    bool has_costs_of(const plan::Plan& plan) const;
+    bool has_costs_of(const setup::PlanState& state) const;
     std::vector<int> find_requested_clocks() const;
     plan::Decision make_decision(std::size_t step, std::string reason) const;
 

@@ -12,6 +12,7 @@
 #include "trireme/plan/decision.hpp"
 #include "trireme/plan/observation.hpp"
 #include "trireme/records/step_outcome.hpp"
+#include "trireme/setup/machine.hpp"
 #include "trireme/setup/setup.hpp"
 
 namespace trireme::adapt {
@@ -19,13 +20,7 @@ namespace trireme::adapt {
 class EnergyChooser {
 public:
     // The arguments must outlive the object, which changes the clocks and their costs in `origin`.
-    EnergyChooser(const setup::Job& job, const setup::PlanState& current, setup::PlanOrigin& origin, int ranks)
-        : job_(job),
-          current_(current),
-          origin_(origin),
-          ranks_(ranks),
-          sweep_(job, current, origin),
-          reconfiguration_(job, current, origin) {}
+    EnergyChooser(const setup::Job& job, const setup::PlanState& current, setup::PlanOrigin& origin, int ranks);
 
     // True with --energy uniform or envelope.
     bool is_on() const { return job_.config.policy.energy != config::Energy::baseline; }
@@ -36,7 +31,8 @@ public:
         return sweep_.may_decide(step) || reconfiguration_.may_decide(step);
     }
 
-    void observe(const records::StepOutcome& outcome, const std::vector<double>& slowness);
+    // `observed` is the observation before the step of `outcome`.
+    void observe(const records::StepOutcome& outcome, const plan::Observation& observed);
     // Returns the decision that has priority over a change of layout: the next clock of a sweep, or, at a step
     // of the policy, other clocks because the slowness of a rank has changed. The change takes no time, and
     // ranks wait less until work has moved.
@@ -48,17 +44,21 @@ public:
     // Called when the plan has changed. `slowness` is that for which the plan was chosen.
     void note_change(const plan::Decision& decision, const std::vector<double>& slowness);
 
+    // Explains that the run has ended before the clocks were chosen; an empty text if they were.
+    std::string describe_lack() const { return sweep_.describe_lack(); }
     // Returns a description of the end of --reconfigure, if it has just ended, and clears it.
     std::string take_report() { return std::exchange(report_, ""); }
 
 private:
     void add_energy(const plan::Observation& observed, setup::PlanState state, plan::Decision& decision);
-    const plan::ClockCosts* find_costs(const plan::Plan& plan) const;
+    const plan::ClockCosts* find_costs(const setup::PlanState& state) const;
+    plan::Observation relate_to_devices(plan::Observation observed) const;
 
     const setup::Job& job_;
     const setup::PlanState& current_;
     setup::PlanOrigin& origin_;
     int ranks_;
+    std::optional<setup::Machine> machine_;  // with --energy in a simulation
     ClockSweep sweep_;
     Reconfiguration reconfiguration_;
     std::optional<setup::StepFigures> chosen_baseline_;  // becomes PlanOrigin::baseline if the plan changes

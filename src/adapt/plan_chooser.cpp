@@ -69,7 +69,7 @@ PlanChooser::~PlanChooser() = default;
 
 std::vector<policy::SlownessChange> PlanChooser::observe(records::StepOutcome& outcome) {
     if (length_chooser_) length_chooser_->observe(outcome);
-    energy_chooser_->observe(outcome, observer_.make_observation(outcome.step).slowness);
+    energy_chooser_->observe(outcome, observer_.make_observation(outcome.step));
     return observer_.add(outcome);
 }
 
@@ -339,6 +339,8 @@ std::size_t PlanChooser::find_next_possible_change(std::size_t first) const {
 }
 
 std::string PlanChooser::take_energy_report() { return energy_chooser_->take_report(); }
+
+std::string PlanChooser::describe_lack_of_clocks() const { return energy_chooser_->describe_lack(); }
 
 bool PlanChooser::decides_clocks_each_step() const { return energy_chooser_->decides_each_step(); }
 

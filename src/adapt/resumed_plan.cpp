@@ -223,10 +223,16 @@ void note_origin(plan::Decision decision, const plan::Plan& plan, setup::PlanOri
 RecordedChanges choose_first_plan(setup::Setup& setup, const std::vector<int>& nodes, int rank) {
     setup.origin.baseline = choose_clocks(setup.job, static_cast<int>(nodes.size()), setup.current);
     setup.origin.hash = compute_hash(setup.current.plan);
-    const bool sweeps = sweeps_clocks(setup.job) && setup.job.config.policy.decisions.empty();
-    if (sweeps) check_change(setup.job.config, setup.current.plan);
+    if (sweeps_clocks(setup.job)) check_change(setup.job.config, setup.current.plan);
     RecordedChanges remaining_changes = apply_recorded_decisions(setup, nodes, rank);
     const setup::Job& job = setup.job;
+    const auto has_no_clocks = [](const plan::Decision& decision) { return decision.clocks.empty(); };
+    if (sweeps_clocks(job) && !remaining_changes.decisions.empty() &&
+        std::ranges::all_of(remaining_changes.decisions, has_no_clocks))
+        throw ConfigError(
+            cat("--decisions ", job.config.policy.decisions,
+                " has no \"clocks\", and a run with recorded decisions measures no costs by clock; "
+                "name measured costs with --clock-costs FILE, or remove --energy"));
     if (job.resumes && job.config.policy.decisions.empty()) resume_saved_plan(setup, nodes);
     setup.resumes_resizing = job.resumes && has_resizing_of_checkpoint(setup);
     return remaining_changes;

@@ -143,18 +143,31 @@ std::vector<ClockCost> interpolate_clocks(const ReplicaCosts& costs) {
 std::string to_json(const ClockCosts& costs) {
     Json replicas = Json::array();
     for (const ReplicaCosts& replica : costs.replicas) replicas.push_back(to_json_value(replica));
-    return Json{{"schema", schema_of_clock_costs}, {"stages", costs.stages}, {"replicas", replicas}}.dump(2) +
+    return Json{{"schema", schema_of_clock_costs},
+                {"stages", costs.stages},
+                {"parameters", costs.parameters},
+                {"dtype", costs.dtype},
+                {"tokens", costs.tokens},
+                {"recompute", costs.recompute},
+                {"replicas", replicas}}
+               .dump(2) +
            '\n';
 }
 
 ClockCosts parse_clock_costs(std::string_view text, const std::string& file_name) {
     const nlohmann::json document = parse_json<nlohmann::json>(text, file_name);
     const JsonNode root(document, file_name);
-    const std::array<std::string, 3> needed{"schema", "stages", "replicas"};
+    const std::array<std::string, 7> needed{"schema", "stages",    "parameters", "dtype",
+                                            "tokens", "recompute", "replicas"};
     root.require_keys(needed);
     if (root.at("schema").whole_number() != schema_of_clock_costs)
         root.at("schema").refuse(cat(schema_of_clock_costs, " for this program; measure the costs again"));
-    ClockCosts costs{.stages = root.at("stages").whole_number(), .file = file_name};
+    ClockCosts costs{.stages = root.at("stages").whole_number(),
+                     .parameters = root.at("parameters").bytes(),
+                     .dtype = root.at("dtype").text(),
+                     .tokens = root.at("tokens").whole_number(),
+                     .recompute = root.at("recompute").text(),
+                     .file = file_name};
     for (const JsonNode& replica : root.at("replicas").items())
         costs.replicas.push_back(parse_replica(replica));
     return costs;

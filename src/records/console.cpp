@@ -161,13 +161,13 @@ std::string format_energy(const Figures& f, const EnergyPhases& energy) {
     std::string text =
         fmt::format("  energy          {:.1f} J, {:.4g} J per token; {:.1f} W per rank on average\n", joules,
                     joules / static_cast<double>(f.tokens), joules / f.seconds / f.ranks);
-    if (f.before_clocks && f.before_clocks->joules && f.before_clocks->min_joules)
+    if (f.late_step && f.before_clocks && f.before_clocks->joules && f.before_clocks->min_joules)
         text += fmt::format(
-            "                  {:.4g} J and {:.4g} s in the last step; {:.4g} J and {:.4g} s before clocks "
-            "were "
-            "set; at least {:.4g} J\n",
-            f.last_step_joules.value_or(0), f.last_step_seconds, *f.before_clocks->joules,
-            f.before_clocks->seconds, *f.before_clocks->min_joules);
+            "                  {:.4g} J and {:.4g} s a step in the last tenth; {:.4g} J and {:.4g} s before "
+            "clocks "
+            "were set, at least {:.4g} J in that time\n",
+            *f.late_step->joules, f.late_step->seconds, *f.before_clocks->joules, f.before_clocks->seconds,
+            *f.before_clocks->min_joules);
     if (joules > 0)
         text += fmt::format(
             "                  {:.1f} % while kernels ran, {:.1f} % blocked by other ranks, {:.1f} % idle\n",
@@ -180,6 +180,7 @@ std::string format_energy(const Figures& f, const EnergyPhases& energy) {
 std::string describe_plan_change(const plan::Decision& decision, const PlanChange& change) {
     const std::vector<std::string> changes = describe_sharing(decision);
     if (!changes.empty()) return fmt::format("{}", fmt::join(changes, "; "));
+    if (changes_only_clocks(decision) && change.from == change.to) return "the same clocks";
     if (changes_only_clocks(decision))
         return decision.extra_forwards.empty() ? "other clocks"
                                                : "other clocks, and perhaps another order of passes";

@@ -150,6 +150,9 @@ Figures FigureSum::finish(const std::optional<Evaluation>& validation) const {
     if (!figures.energy_of_ranks.empty()) {
         figures.median_step_joules = compute_median(step_joules_);
         figures.last_step_joules = step_joules_.back();
+        const auto late = static_cast<std::ptrdiff_t>(std::max<std::size_t>(1, step_joules_.size() / 10));
+        figures.late_step = {.seconds = compute_median({step_seconds_.end() - late, step_seconds_.end()}),
+                             .joules = compute_median({step_joules_.end() - late, step_joules_.end()})};
     }
     if (figures.seconds > 0) figures.bubble_limit = min_idle_seconds_ / figures.seconds;
     figures.earlier_steps = earlier_.count;

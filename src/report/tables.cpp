@@ -113,8 +113,8 @@ void add_energy(Rows& rows, const records::Summary& s) {
             {"Energy of the last step", cat(format_significant(*s.last_step_j), " J"),
              s.min_step_j ? cat(format_significant(*s.min_step_j), " J") : no_limit,
              cat(format_significant(*s.step_j_before_clocks),
-                 " J before clocks were set; the limit is that of the same passes in the time of that "
-                 "step, if ranks ran slower instead of waiting")});
+                 " J before clocks were set; the limit is that of the same passes in the time of a step before "
+                 "clocks were set, if ranks ran slower instead of waiting")});
     const auto& [compute, blocked, idle, is_derived] = s.energy_phases_j;
     if (compute.empty()) return;
     const auto format_sum = [](const std::vector<double>& joules) {

@@ -21,6 +21,8 @@ public:
             const layout::RankLinks links = backend_.trainer().measure_links(control_);
             if (backend_.keeps_records()) context_.plan_chooser.set_links(links);
         }
+        if (backend_.keeps_records())
+            context_.recorder.record_clock_costs(context_.plan_chooser.origin().clock_costs);
         std::size_t step = job_.completed_steps;
         while (step < job_.steps && !stop_) step = execute_segment(step);
         backend_.save(step, true);
@@ -129,7 +131,10 @@ private:
             figures.early_end = {.step = step, .reason = rank::describe(*stop_, job_.config)};
         backend_.finish_saving();
         write_trace();
-        if (backend_.keeps_records()) context_.recorder.record_end(std::move(figures));
+        if (backend_.keeps_records()) {
+            context_.recorder.record_settled_clocks(step, context_.plan_chooser.describe_lack_of_clocks());
+            context_.recorder.record_end(std::move(figures));
+        }
         backend_.finish();
     }
 

@@ -128,6 +128,43 @@ TEST_F(ClockCosts, AreMeasuredWithReplicasAndManyRanks) {
     EXPECT_EQ(json::parse(read("sweep/clock_costs.json")).at("replicas").size(), 4U);
 }
 
+// Devices of the slower kind are no slow ranks: their costs are as they were measured.
+TEST_F(ClockCosts, AreThoseOfEachKindOfDevice) {
+    const json fast = finely_clocked_abacus();
+    json mixed{{"schema", 1}, {"name", "mixed"}, {"source", "made up"}, {"between", fast.at("between")}};
+    for (const double speed : {1.0, 0.6}) {
+        json group{{"device", fast.at("device")},
+                   {"devices_per_node", 2},
+                   {"nodes", 1},
+                   {"inside", fast.at("inside")}};
+        group["device"]["name"] = speed == 1 ? "fast" : "slow";
+        for (json& rate : group["device"]["flops"]) rate = rate.get<double>() * speed;
+        mixed["groups"].push_back(group);
+    }
+    write("abacus.json", mixed.dump());
+    simulate("--steps 70 --reconfigure balanced --network free --run-dir auto");
+    simulate("--steps 70 --reconfigure balanced --network free --clock-costs sweep --run-dir sweep");
+
+    EXPECT_LE(sweep_decisions("sweep").back().at("step"), 32);
+    expect_close("sweep", "auto", "energy_j");
+    expect_close("sweep", "auto", "seconds");
+    const json before = json::parse(read("auto/summary.json")).at("step_j").at("before_clocks");
+    EXPECT_NEAR(before.get<double>() / steps("sweep").at(2).at("energy_j").get<double>(), 1, 0.02);
+}
+
+TEST_F(ClockCosts, AreNotMeasuredIfTheRunIsTooShortOrReplayed) {
+    simulate("--steps 25 --clock-costs sweep --slow rank=1,factor=2,steps=19:25 --run-dir run");
+    EXPECT_NE(decisions("run").back().at("no_change").get<std::string>().find("before the costs at all clocks"),
+              std::string::npos);
+
+    json layout = decisions("run").front().at("layout");
+    write("hand.jsonl", json{{"step", 2}, {"layout", layout}}.dump() + "\n");
+    expect_refusal(
+        "simulate --ranks 4 --corpus corpus.h5 --length fixed --steps 40 --decisions hand.jsonl " +
+            options("--clock-costs sweep"),
+        {"--decisions hand.jsonl has no \"clocks\", and a run with recorded decisions measures no costs"});
+}
+
 TEST_F(ClockCosts, AreRefusedForOtherRuns) {
     simulate("--steps 25 --clock-costs sweep --run-dir run");
     const std::string file = "--clock-costs run/clock_costs.json ";
@@ -139,14 +176,16 @@ TEST_F(ClockCosts, AreRefusedForOtherRuns) {
 
     expect_both(
         file,
-        "--clock-costs run/clock_costs.json has no costs of stage 0 with 5 layers from layer 0 on 1 rank "
-        "per replica; measure again with --clock-costs sweep",
-        "--cluster abacus.json --layers 8 --pipe 4 --batch 16 ");
+        "--clock-costs run/clock_costs.json has no costs of stage 0 with 1 layer from layer 0 on 1 rank per "
+        "replica; measure again with --clock-costs sweep",
+        "--cluster abacus.json --layers 4 --pipe 4 --batch 16 --partition 1,2,2,1 ");
     expect_both(
         file,
         "--clock-costs run/clock_costs.json has the costs of 4 stages, but the plan has 2; measure again "
         "with --clock-costs sweep",
-        "--cluster abacus.json --layers 4 --pipe 2 --data 2 --batch 16 ");
+        "--cluster abacus.json --layers 4 --pipe 2 --data 2 --batch 32 ");
+    expect_both(file, "--clock-costs run/clock_costs.json was measured with a model of ",
+                "--cluster abacus.json --layers 4 --pipe 4 --batch 16 --vocabulary 300 ");
     expect_both(file + "--cost F=1",
                 "--clock-costs run/clock_costs.json and --cost both name the costs of passes");
     json other = finely_clocked_abacus();
@@ -162,7 +201,16 @@ TEST_F(ClockCosts, AreRefusedForOtherRuns) {
         file,
         "--clock-costs run/clock_costs.json lists other clocks of abacus than those of the device of rank 0",
         "--cluster other.json --layers 4 --pipe 4 --batch 16 ");
-    expect_both("--clock-costs missing.json", "--clock-costs missing.json");
+    expect_both(
+        file,
+        "--clock-costs run/clock_costs.json was measured with micro-batches of up to 64 tokens, but this run "
+        "has up to 128",
+        "--cluster abacus.json --layers 4 --pipe 4 --batch 32 ");
+    expect_both(
+        file + "--recompute full",
+        "--clock-costs run/clock_costs.json was measured with --recompute none, but this plan has full");
+    expect_both("--clock-costs swep",
+                "--clock-costs swep is neither auto nor sweep, and there is no such file");
     json costs = json::parse(read("run/clock_costs.json"));
     costs["replicas"][1]["measured"][0]["seconds"]["forward"] = 0;
     write("zero.json", costs.dump());

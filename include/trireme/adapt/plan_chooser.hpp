@@ -91,7 +91,8 @@ public:
     std::string take_refusal();  // returns the reason to report and clears it; empty if there is none
     // Returns a description of the end of --reconfigure, if choose() has just ended it, and clears it.
     std::string take_energy_report();
-    bool decides_clocks_each_step() const;  // from the measured times of passes
+    bool decides_clocks_each_step() const;        // from the measured times of passes
+    std::string describe_lack_of_clocks() const;  // if the run ends before --energy has chosen clocks
 
     const setup::PlanOrigin& origin() const { return origin_; }
 

@@ -1,11 +1,13 @@
 // The costs of passes by clock, as a run measures them and writes them to clock_costs.json.
 //
-//   {"schema": 1, "stages": 4, "replicas": [
+//   {"schema": 1, "stages": 4, "parameters": 124439808, "dtype": "f32", "tokens": 1024, "recompute": "none",
+//    "replicas": [
 //     {"layers": [[0, 6]], "ranks": 1, "device": "V100", "clocks": [1530, 1522, 1515],
 //      "measured": [{"mhz": 1530, "seconds": {"forward": 0.01, "backward": 0.02, "update": 0.001, "step": 0.3},
 //                    "watts": {"idle": 70, "busy": 300}, "joules": 60}]}]}
 //
-// "layers" has the first layer and the number of layers of each stage that a replica holds.
+// "layers" has the first layer and the number of layers of each stage that a replica holds. "recompute" has one
+// word per stage, or one for all.
 #pragma once
 
 #include <algorithm>
@@ -47,7 +49,11 @@ struct ReplicaCosts {
 };
 
 struct ClockCosts {
-    std::size_t stages = 0;  // of the pipeline
+    std::size_t stages = 0;      // of the pipeline
+    std::size_t parameters = 0;  // of the whole model
+    std::string dtype = {};      // for example "f32"
+    std::size_t tokens = 0;      // of the largest micro-batch, with padding
+    std::string recompute = {};  // for example "none"
     std::vector<ReplicaCosts> replicas = {};
     std::string file = {};  // name of the file from which they come; empty if the run has measured them
 

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <functional>
 #include <utility>
 
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/base/regular_file.hpp"
 #include "trireme/device/clock.hpp"
+#include "trireme/model/model.hpp"
 #include "trireme/setup/clocks.hpp"
 #include "trireme/setup/setup.hpp"
 
@@ -106,12 +109,46 @@ std::optional<plan::ClockCosts> read_clock_costs(const config::RunConfig& config
         throw ConfigError(
             cat("--clock-costs ", source, " and --cost both name the costs of passes; remove one of them"));
     if (!config::is_clock_costs_file(source)) return std::nullopt;
+    if (!std::filesystem::exists(source))
+        throw ConfigError(
+            cat("--clock-costs ", source, " is neither auto nor sweep, and there is no such file"));
     return plan::parse_clock_costs(read_regular_file(source, "--clock-costs"), source);
 }
 
-plan::ClockCosts list_replica_kinds(const Job& job, const plan::Plan& plan) {
+plan::ClockCosts describe_measured_run(const model::ModelConfig& model, device::DType dtype,
+                                       const plan::Plan& plan, const stage::BatchShape& largest_microbatch) {
+    plan::ClockCosts run{.stages = plan.layout.stages.size(),
+                         .parameters = count_parameters(model),
+                         .dtype = to_string(dtype),
+                         .tokens = largest_microbatch.rows};
+    const bool is_equal =
+        std::ranges::adjacent_find(plan.recompute, std::not_equal_to<>()) == plan.recompute.end();
+    for (const plan::Recompute level : plan.recompute) {
+        run.recompute += cat(run.recompute.empty() ? "" : ",", to_string(level));
+        if (is_equal) break;
+    }
+    return run;
+}
+
+void check_measured_run(const plan::ClockCosts& costs, const plan::ClockCosts& run) {
+    if (costs.parameters != run.parameters)
+        refuse_costs(costs, cat("was measured with a model of ", format_with_commas(costs.parameters),
+                                " parameters, but this one has ", format_with_commas(run.parameters)));
+    if (costs.dtype != run.dtype)
+        refuse_costs(costs, cat("was measured in ", costs.dtype, ", but --dtype is ", run.dtype));
+    if (costs.tokens != run.tokens)
+        refuse_costs(costs, cat("was measured with micro-batches of up to ",
+                                format_count(costs.tokens, "token"), ", but this run has up to ", run.tokens));
+    if (costs.recompute != run.recompute)
+        refuse_costs(costs, cat("was measured with --recompute ", costs.recompute, ", but this plan has ",
+                                run.recompute));
+}
+
+plan::ClockCosts list_replica_kinds(const Job& job, const PlanState& state) {
+    const plan::Plan& plan = state.plan;
     const RankDevices find_device = list_devices(job);
-    plan::ClockCosts costs{.stages = plan.layout.stages.size()};
+    plan::ClockCosts costs =
+        describe_measured_run(job.model, job.dtype, plan, state.largest_microbatches.front());
     for (const layout::Team& team : plan.teams) {
         NamedDevice device = find_device(team.ranks.front());
         plan::ReplicaCosts kind{.layers = list_layers(team, plan.layout),
@@ -183,14 +220,12 @@ std::vector<std::vector<plan::DeviceClock>> list_measured_clocks(const plan::Clo
 
 StepFigures find_measured_baseline(const plan::ClockCosts& costs, const plan::Plan& plan,
                                    const RankDevices& find_device) {
-    StepFigures figures;
-    double joules = 0;
+    StepFigures figures{.joules = 0};
     for (const std::size_t kind : match_replicas(costs, plan, find_device)) {
         const plan::ClockCost& highest = costs.replicas[kind].measured.front();
         figures.seconds = std::max(figures.seconds, highest.step_seconds);
-        joules += highest.joules;
+        *figures.joules += highest.joules;
     }
-    if (plan.layout.idle.empty()) figures.joules = joules;  // those of idle ranks are not measured
     return figures;
 }
 

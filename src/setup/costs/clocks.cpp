@@ -233,6 +233,9 @@ std::optional<StepFigures> choose_clocks(const Job& job, int ranks, PlanState& c
     }
     if (source.kind == ClockSource::energy) {
         const plan::ClockCosts* const measured = job.clock_costs ? &*job.clock_costs : nullptr;
+        if (measured != nullptr)
+            check_measured_run(*measured, describe_measured_run(job.model, job.dtype, current.plan,
+                                                                current.largest_microbatches.front()));
         PlannedEnergy energy = plan_energy(job, ranks, current, decision.step, measured);
         current.plan = std::move(energy.plan);
         return energy.before;

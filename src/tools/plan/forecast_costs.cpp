@@ -136,6 +136,9 @@ setup::RankClocks find_device_clocks(const config::RunConfig& run, int ranks,
     std::shared_ptr<const std::vector<std::vector<plan::DeviceClock>>> measured;
     if (inputs.clock_costs) {
         setup::match_replicas(*inputs.clock_costs, inputs.plan, setup::list_devices(devices));
+        setup::check_measured_run(*inputs.clock_costs,
+                                  setup::describe_measured_run(inputs.model, inputs.dtype, inputs.plan,
+                                                               inputs.largest_microbatches.front()));
         measured = std::make_shared<const std::vector<std::vector<plan::DeviceClock>>>(
             setup::list_measured_clocks(*inputs.clock_costs, inputs.plan, ranks));
     }
