@@ -62,11 +62,10 @@ struct Figures {
     double seconds = 0;  // sum over the steps of this start
     double median_step_seconds = 0, last_step_seconds = 0;
     std::optional<double> median_step_joules = {}, last_step_joules = {};  // of all ranks; see energy_of_ranks
-    std::optional<setup::StepFigures> before_clocks = {},
-                                      late_step = {};  // PlanOrigin::baseline; medians of the last tenth
-    std::size_t tokens = 0;                            // without padding
-    std::size_t padded_tokens = 0;                     // with padding
-    double flops = 0;                    // FLOPs that the model needs, not those that kernels execute
+    // PlanOrigin::baseline, and medians over the last tenth of the steps.
+    std::optional<setup::StepFigures> before_clocks = {}, late_step = {};
+    std::size_t tokens = 0, padded_tokens = 0;  // without and with padding
+    double flops = 0;                           // FLOPs that the model needs, not those that kernels execute
     std::optional<double> causal_flops;  // without the masked half of attention scores, if the model is causal
     double peak_flops = 0;               // peak FLOP/s of all ranks together
     double compute_seconds = 0;          // in kernels; mean over the ranks
