@@ -72,6 +72,7 @@ struct Engine::State {
     void wait_for_send_buffer(const schedule::Instruction& compute);
     void wait_for_own_send(const schedule::Instruction& backward);
     void complete_sends(std::deque<PendingMessage>& sends, std::size_t max_pending);
+    void complete_all_sends();
     void wait(const PendingMessage& message);
 
     std::string describe_position() const;
@@ -109,6 +110,9 @@ void Engine::advance(const schedule::Program& program, StageWorker& worker) {
     for (state.position = 0; state.position < program.size(); ++state.position) {
         state.run(program[state.position]);
     }
+    // Without a trained stage, the team has no STEP that completes its sends.
+    if (state.context.completes_sends_before_steps && !state.routes.trains_any_stage())
+        state.complete_all_sends();
     state.program = nullptr;
 }
 
@@ -118,7 +122,7 @@ void Engine::finish(StageWorker& worker) {
     state.worker = &worker;
     state.program = &empty_program;
     state.position = 0;
-    for (auto& [channel, sends] : state.sends) state.complete_sends(sends, 0);
+    state.complete_all_sends();
     state.program = nullptr;
 }
 
@@ -185,8 +189,7 @@ void Engine::State::run(const schedule::Instruction& instruction) {
     if (instruction.op == schedule::Op::set_clock) return set_clock(instruction.mhz);
     // The sends must end, because the next step uses the memory of their buffers for other tensors. The wait
     // cannot cause a deadlock: no rank waits for this one, which has started all its sends of the step.
-    if (instruction.op == schedule::Op::step && context.completes_sends_before_steps)
-        for (auto& [channel, queue] : sends) complete_sends(queue, 0);
+    if (instruction.op == schedule::Op::step && context.completes_sends_before_steps) complete_all_sends();
     wait_for_input(instruction);
     if (is_measured) times.waits.push_back(device::now_seconds() - begin_seconds - times.end);
     if (makes_result(instruction.op)) wait_for_send_buffer(instruction);
@@ -228,7 +231,7 @@ void Engine::State::validate(const schedule::Instruction& instruction) {
 // Repeats the forwards between STEP and VALIDATE with their messages. All ranks do this. No message is sent
 // before a STEP or a VALIDATE and received after it, so the repeated sends and receives match.
 void Engine::State::repeat_since_update() {
-    for (auto& [channel, queue] : sends) complete_sends(queue, 0);
+    complete_all_sends();
     const std::size_t end_position = position;
     while (position > 0 && (*program)[position - 1].op != schedule::Op::step) --position;
     for (std::size_t i = position; i < end_position; ++i) {
@@ -285,8 +288,9 @@ void Engine::State::wait_for_input(const schedule::Instruction& compute) {
 // complete.
 void Engine::State::wait_for_send_buffer(const schedule::Instruction& compute) {
     const schedule::Instruction message{find_send_op(compute.op), compute.stage, compute.microbatch};
-    const bool is_end_of_pipeline =
-        compute.op == schedule::Op::forward ? routes.is_last(compute.stage) : routes.is_first(compute.stage);
+    const bool is_end_of_pipeline = compute.op == schedule::Op::forward
+                                        ? routes.is_last(compute.stage)
+                                        : routes.is_first_trained(compute.stage);
     if (is_end_of_pipeline || !routes.crosses_teams(message)) return;
     const auto slots = static_cast<std::size_t>(context.shape.slots);
     complete_sends(sends[{routes.find_other_team(message), is_gradient_message(message.op)}], slots - 1);
@@ -310,6 +314,10 @@ void Engine::State::complete_sends(std::deque<PendingMessage>& queue, std::size_
         worker->finish_send(queue.front().instruction);
         queue.pop_front();
     }
+}
+
+void Engine::State::complete_all_sends() {
+    for (auto& [channel, queue] : sends) complete_sends(queue, 0);
 }
 
 void Engine::State::wait(const PendingMessage& message) {

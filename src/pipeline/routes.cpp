@@ -19,6 +19,11 @@ int Routes::find_other_team(const schedule::Instruction& message) const {
     return context_.shape.find_executor(message.stage + (is_other_team_next ? 1 : -1), message.microbatch);
 }
 
+bool Routes::trains_any_stage() const {
+    const std::vector<int>& stages = context_.teams[static_cast<std::size_t>(team_)].stages;
+    return std::ranges::any_of(stages, [&](int stage) { return context_.shape.trains(stage); });
+}
+
 int Routes::find_group_rank(int rank) const {
     const auto& ranks = context_.group_ranks;
     return static_cast<int>(std::lower_bound(ranks.begin(), ranks.end(), rank) - ranks.begin());

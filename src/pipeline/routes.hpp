@@ -25,8 +25,9 @@ public:
     std::vector<RankMessage> list_rank_messages(const schedule::Instruction& message, std::size_t rows) const;
     // True if the other end of the message is another team.
     bool crosses_teams(const schedule::Instruction& message) const { return find_other_team(message) != team_; }
-    bool is_first(int stage) const { return stage == 0; }
+    bool is_first_trained(int stage) const { return stage == context_.shape.first_trained_stage; }
     bool is_last(int stage) const { return stage + 1 == context_.shape.stages(); }
+    bool trains_any_stage() const;  // true if this team has backward passes and updates
 
 private:
     int find_group_rank(int rank) const;

@@ -44,6 +44,8 @@
 //   team that the shape names as executor does the work. In training, the program of a team has one REDUCE and
 //   one STEP per step and held stage, and one VALIDATE if updates are speculative. Every send has a receive,
 //   and every receive has a send.
+// - Frozen stages only run forward: they have no B, I, W, REDUCE, STEP or VALIDATE, and receive no gradient.
+//   Their weights have no versions. If there are frozen stages, updates are not speculative.
 // - CLOCK waits for nothing, and may stand anywhere. If a program sets clocks, a CLOCK stands before its first
 //   pass, and before its first pass after a STEP or VALIDATE.
 // - No team has more micro-batches in flight than PipelineShape::max_activations permits.
@@ -96,11 +98,11 @@ struct Verdict {
 // Checks all programs of a shape, one per team. Throws BugError if the shape contradicts itself.
 //
 // A micro-batch is in flight in a stage, and its activations are stored, from the F of the stage to its B or W;
-// in forward-only programs to the end of the F. (The slots of the channel account for the buffers of posted
-// receives.) A team holds gradients of a step from its first B, I or REDUCE of the step until it has updated
-// all its stages. A team holds a version of the weights of a stage until the last use of that version. The
-// buffers of gradients and of weight versions are reused cyclically. So the peaks count all steps, or versions,
-// from the oldest one held to the newest.
+// in frozen stages and forward-only programs to the end of the F. (The slots of the channel account for the
+// buffers of posted receives.) A team holds gradients of a step from its first B, I or REDUCE of the step until
+// it has updated all its trained stages. A team holds a version of the weights of a stage until the last use of
+// that version. The buffers of gradients and of weight versions are reused cyclically. So the peaks count all
+// steps, or versions, from the oldest one held to the newest.
 Verdict verify_programs(const std::vector<Program>& programs, const PipelineShape& shape);
 
 }  // namespace trireme::schedule

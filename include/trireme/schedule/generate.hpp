@@ -12,8 +12,8 @@
 namespace trireme::schedule {
 
 // Returns `shape` with the update rule of the schedule: sets `updates_stages_independently` and
-// `has_speculative_updates`. Updates are not speculative if each team holds all stages, or if `shape` is not
-// for training.
+// `has_speculative_updates`. Updates are not speculative if each team holds all stages, if a stage is frozen,
+// or if `shape` is not for training.
 PipelineShape apply_update_rule(const Schedule& schedule, PipelineShape shape);
 
 // Returns why the schedule cannot be generated for the shape, and the nearest shape that the schedule accepts.

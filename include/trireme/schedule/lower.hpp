@@ -10,6 +10,11 @@
 
 namespace trireme::schedule {
 
+// Returns `phases`, the programs of a schedule that trains all stages, without the work that frozen stages do
+// not have: see check.hpp. If the programs have VALIDATEs, the result is synchronous: it has no VALIDATEs, and
+// no forward before the step of its micro-batch. Returns `phases` unchanged if no stage is frozen.
+Phases remove_frozen_work(Phases phases, const PipelineShape& shape);
+
 // Returns the programs of `compute`, one per team, with messages, REDUCEs and STEPs added. If any program of
 // `compute` has messages, only the missing REDUCEs and STEPs are added.
 //
@@ -21,8 +26,8 @@ namespace trireme::schedule {
 // a channel have the order of the sends. If the instruction that reads a message follows STEPs or VALIDATEs,
 // the receive follows these STEPs or VALIDATEs, too. In training, the REDUCE of a stage follows the team's last
 // backward (or weight half) of the stage. REDUCEs at the same place are ordered from the last stage to the
-// first. The missing STEPs of all stages that the team holds are added at the end of its program, even if the
-// team executes no micro-batch.
+// first. The missing STEPs of all trained stages that the team holds are added at the end of its program, even
+// if the team executes no micro-batch.
 //
 // If `compute` has a fault, the returned programs have the same fault, which verify_programs() finds.
 std::vector<Program> lower(const std::vector<Program>& compute, const PipelineShape& shape);

@@ -18,8 +18,9 @@ struct PipelineShape {
     std::vector<std::vector<int>> executor = {{0}};  // per stage and micro-batch of a step: one of the holders
     int slots = 1;                                   // buffers at each end of a channel (see check.hpp)
     bool is_training = true;                         // false: forward only
-    bool updates_stages_independently = false;       // a STEP waits for the gradients of its own stage only
-    bool has_speculative_updates = false;  // a STEP does not wait for the gradient norm; a VALIDATE does
+    int first_trained_stage = 0;  // the stages before it are frozen: in training, they only run forward
+    bool updates_stages_independently = false;  // a STEP waits for the gradients of its own stage only
+    bool has_speculative_updates = false;       // a STEP does not wait for the gradient norm; a VALIDATE does
     bool has_tied_embeddings = false;  // the first and the last stage share a tensor: the STEP of either stage
                                        // needs the gradients of both
     // Per stage: the forwards that schedule `envpipe` executes before the first backward, in addition to those
@@ -30,6 +31,8 @@ struct PipelineShape {
     std::vector<int> max_activations = {};
 
     int stages() const { return static_cast<int>(holders.size()); }
+    // True if the programs train the stage: it has backward passes and updates.
+    bool trains(int stage) const { return is_training && stage >= first_trained_stage; }
     int count_microbatches() const { return steps * microbatches; }  // of all steps
     // Returns the step of a micro-batch that is numbered over all steps.
     int find_step(int microbatch) const { return microbatch / microbatches; }

@@ -33,16 +33,16 @@ struct BufferUse {
 // if all micro-batches have samples.
 //
 // - A compute instruction uses its workspace until its end.
-// - A stash is in use until the backward (or weight half) of its stage ends. In programs without backwards, a
-//   stash has only the output of its stage. In the last stage, such a stash is in use until the forward ends.
-//   If the same team executes the next stage, it is in use until the forward of that stage ends. Otherwise it
-//   is in use until the output has been sent.
+// - A stash is in use until the backward (or weight half) of its stage ends. If its stage has no backward, a
+//   stash has only the output of the stage. In the last stage, such a stash is in use until the forward ends.
+//   If the same team executes the next stage, it is in use until the forward of that stage ends, or its
+//   backward (or weight half) if that stage is trained. Otherwise it is in use until the output has been sent.
 // - A received tensor uses a buffer from the posting of its receive until the stage that reads the tensor ends
 //   its backward (or weight half). Without a backward, a received activation uses the buffer until the forward
 //   of this stage ends.
-// - The gradient that a backward or input half computes uses a buffer until the gradient has been sent. If the
-//   same team executes the previous stage, the gradient uses the buffer until the backward (or weight half) of
-//   the previous stage ends.
+// - The gradient that a backward or input half computes for a trained stage uses a buffer until the gradient
+//   has been sent. If the same team executes the previous stage, the gradient uses the buffer until the
+//   backward (or weight half) of the previous stage ends.
 //
 // Messages complete as late as the engine permits: when their channel needs the slot, or at the end of the
 // program.

@@ -47,7 +47,7 @@ AbstractMachine::AbstractMachine(const std::vector<Program>& programs, const Pip
 }
 
 void AbstractMachine::count_collectives(const PipelineShape& shape) {
-    for (int stage = 0; stage < shape.stages(); ++stage) {
+    for (int stage = shape.first_trained_stage; stage < shape.stages(); ++stage) {
         for (const int team : shape.holders[static_cast<std::size_t>(stage)]) {
             std::vector<StageCollectives>& records = teams_[static_cast<std::size_t>(team)].stages;
             records.push_back({.stage = stage});

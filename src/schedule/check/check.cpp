@@ -40,6 +40,11 @@ void require_sound_shape(const PipelineShape& shape) {
                            " slots, ", shape.steps, " steps, holders for ", shape.holders.size(),
                            " stages, and executors for ", shape.executor.size(), " stages"));
     }
+    if (shape.first_trained_stage < 0 || shape.first_trained_stage >= shape.stages() ||
+        (shape.first_trained_stage > 0 && shape.has_speculative_updates)) {
+        throw BugError(cat("a pipeline shape of ", shape.stages(), " stages has ", shape.first_trained_stage,
+                           " frozen stages", shape.has_speculative_updates ? " and speculative updates" : ""));
+    }
     if (shape.updates_stages_independently && shape.has_speculative_updates) {
         throw BugError(
             "a pipeline shape has both independent and speculative updates, but independent updates use no "

@@ -52,9 +52,12 @@ RuleViolation find_wrong_clock(const InstructionContext& context) {
     return cat(describe_position(context), ", sets a clock of ", mhz, " MHz; a clock must be above 0 MHz");
 }
 
-RuleViolation find_training_in_forward_only(const InstructionContext& context) {
-    if (context.shape.is_training || !is_training_op(context.instruction().op)) return std::nullopt;
-    return cat(describe_position(context), ", belongs to training, but these programs are forward-only");
+RuleViolation find_training_of_untrained_stage(const InstructionContext& context) {
+    const int stage = context.instruction().stage;
+    if (context.shape.trains(stage) || !is_training_op(context.instruction().op)) return std::nullopt;
+    if (!context.shape.is_training)
+        return cat(describe_position(context), ", belongs to training, but these programs are forward-only");
+    return cat(describe_position(context), ", belongs to training, but stage ", stage, " is frozen");
 }
 
 RuleViolation find_wrong_team(const InstructionContext& context) {
@@ -78,6 +81,8 @@ RuleViolation find_message_without_peer(const InstructionContext& context) {
         return cat(describe_position(context), ", has no peer, because stage ", stage, " is the ",
                    is_peer_next_stage ? "last" : "first", " stage");
     }
+    if (op == Op::send_backward && stage == context.shape.first_trained_stage)
+        return cat(describe_position(context), ", has no peer, because stage ", stage - 1, " is frozen");
     if (find_peer(context.instruction(), context.shape) != context.team) return std::nullopt;
     return cat(describe_position(context), ", is not needed, because team ", context.team,
                " also executes micro-batch ", microbatch, " in stage ", stage + (is_peer_next_stage ? 1 : -1));
@@ -246,13 +251,15 @@ RuleViolation find_other_weights_than_forward(const InstructionContext& context)
                " uses them after ", format_updates(forward_version), "; both passes must use the same weights");
 }
 
-// If updates wait for the gradients of all stages, all forwards of a micro-batch must use weights after the
-// same number of updates.
+// If updates wait for the gradients of all stages, all forwards of a micro-batch in trained stages must use
+// weights after the same number of updates.
 RuleViolation find_other_weights_than_other_stages(const InstructionContext& context) {
     const auto [op, stage, microbatch, age, mhz] = context.instruction();
-    if (op != Op::forward || context.shape.updates_stages_independently) return std::nullopt;
+    const int first_trained_stage = context.shape.first_trained_stage;
+    if (op != Op::forward || context.shape.updates_stages_independently || stage < first_trained_stage)
+        return std::nullopt;
     const int used_version = context.earlier_work.find_version(context.team, context.instruction());
-    for (int other_stage = 0; other_stage < context.shape.stages(); ++other_stage) {
+    for (int other_stage = first_trained_stage; other_stage < context.shape.stages(); ++other_stage) {
         const Instruction other_forward = {Op::forward, other_stage, microbatch};
         if (!context.earlier_work.has_done_any_part(other_forward)) continue;
         const int other_version = context.earlier_work.forward_version(other_stage, microbatch);
@@ -279,7 +286,7 @@ RuleViolation find_excess_activation(const InstructionContext& context) {
 std::optional<std::string> find_broken_rule(const InstructionContext& context) {
     if (context.instruction().op == Op::set_clock) return find_wrong_clock(context);
     for (const auto rule :
-         {find_unknown_number, find_training_in_forward_only, find_wrong_team, find_message_without_peer,
+         {find_unknown_number, find_training_of_untrained_stage, find_wrong_team, find_message_without_peer,
           find_repetition, find_broken_validation_rule, find_missing_input, find_early_release,
           find_other_weights_than_forward, find_other_weights_than_other_stages, find_excess_activation}) {
         if (RuleViolation violation = rule(context)) return violation;

@@ -54,7 +54,7 @@ OptionalFault find_missing_compute(const RecordedPrograms& programs, int stage, 
         return describe_missing_compute(programs, describe(Op::forward),
                                         {Op::receive_forward, stage, microbatch});
     }
-    if (!programs.shape.is_training) return std::nullopt;
+    if (!programs.shape.trains(stage)) return std::nullopt;
     if (is_missing(Op::backward_input)) {
         return describe_missing_compute(programs,
                                         describe(Op::backward) + " or " + describe(Op::backward_input),
@@ -119,7 +119,7 @@ OptionalFault find_missing_sends(const RecordedPrograms& programs) {
     return find_first_fault(programs.shape, [&](int stage, int microbatch) -> OptionalFault {
         OptionalFault fault;
         if (stage < last_stage) fault = find_missing_send(programs, {Op::send_forward, stage, microbatch});
-        if (!fault && stage > 0 && programs.shape.is_training) {
+        if (!fault && stage > 0 && programs.shape.trains(stage - 1)) {
             fault = find_missing_send(programs, {Op::send_backward, stage, microbatch});
         }
         return fault;
@@ -129,6 +129,7 @@ OptionalFault find_missing_sends(const RecordedPrograms& programs) {
 OptionalFault find_missing_collectives(const RecordedPrograms& programs) {
     for (int team = 0; team < programs.shape.teams; ++team) {
         for (const StageRecord& record : programs.done.stage_records(team)) {
+            if (!programs.shape.trains(record.stage)) continue;
             if (OptionalFault fault = find_missing_collective(programs, team, record)) return fault;
         }
     }
@@ -143,7 +144,7 @@ std::optional<Fault> find_missing_work(const std::vector<Program>& all_programs,
     OptionalFault fault = find_first_fault(
         shape, [&](int stage, int microbatch) { return find_missing_compute(programs, stage, microbatch); });
     if (!fault) fault = find_missing_sends(programs);
-    if (!fault && shape.is_training) fault = find_missing_collectives(programs);
+    if (!fault) fault = find_missing_collectives(programs);
     return fault;
 }
 

@@ -81,7 +81,7 @@ Delivery ProgramClock::deliver_result(int team, const Instruction& instruction) 
         work = is_last ? Instruction{Op::backward, stage, microbatch}
                        : Instruction{Op::forward, stage + 1, microbatch};
     }
-    if (work.stage < 0) return {};
+    if (is_backward(work) && !shape_.trains(work.stage)) return {};
     const std::size_t pass = holdings_.pass_index(work.stage, microbatch);
     const double time = compute_arrival_time(team, stage, work);
     (is_backward(work) ? backward_ready_times_ : forward_ready_times_)[pass] = time;
@@ -108,6 +108,7 @@ double ProgramClock::compute_end() const {
         double time = std::max(find_free_time(team), state_return_times_[t]);
         if (t < offloads_.size()) time = std::max(time, offloads_[t].update);
         for (const Holding& holding : holdings_.find_team_holdings(team)) {
+            if (!shape_.trains(holding.stage)) continue;
             time = std::max(time, reductions_end) + costs_.find(holding.stage, 0).step;
         }
         end = std::max(end, time);
@@ -125,6 +126,7 @@ double ProgramClock::compute_reductions_end() const {
              --end_index) {
             const std::size_t holding = end_index - 1;
             const int stage = holdings_.all_holdings()[holding].stage;
+            if (!shape_.trains(stage)) continue;
             begin = std::max(begin, backward_end_times_[holding]);
             end = std::max(end, begin + costs_.find(stage, 0).reduce);
         }

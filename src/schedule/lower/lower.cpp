@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "schedule/programs/equal_replicas.hpp"
 #include "schedule/programs/instruction_queries.hpp"
@@ -47,6 +48,7 @@ std::optional<Instruction> find_result_send(const Instruction& compute_instructi
     if (!has_both_stages || compute_instruction.microbatch < 0 ||
         compute_instruction.microbatch >= shape.count_microbatches())
         return std::nullopt;
+    if (!is_forward && !shape.trains(reader_stage)) return std::nullopt;
     if (shape.find_executor(reader_stage, compute_instruction.microbatch) == team) return std::nullopt;
     return Instruction{is_forward ? Op::send_forward : Op::send_backward, compute_instruction.stage,
                        compute_instruction.microbatch};
@@ -239,7 +241,7 @@ void add_steps(Program& program, const std::vector<int>& held_stages) {
 void add_collectives(std::vector<Program>& programs, const PipelineShape& shape) {
     for (std::size_t team = 0; team < programs.size(); ++team) {
         std::vector<int> held_stages;
-        for (int stage = 0; stage < shape.stages(); ++stage) {
+        for (int stage = shape.first_trained_stage; stage < shape.stages(); ++stage) {
             if (shape.is_holder(static_cast<int>(team), stage)) held_stages.push_back(stage);
         }
         add_reduces(programs[team], held_stages);
@@ -273,7 +275,72 @@ PipelineShape make_shape_to_fold(const Phases& compute, PipelineShape shape) {
     return shape;
 }
 
+void remove_frozen_steps(std::vector<Program>& programs, const PipelineShape& shape) {
+    for (Program& program : programs) {
+        std::erase_if(program,
+                      [&](const Instruction& i) { return i.op == Op::step && !shape.trains(i.stage); });
+    }
+}
+
+// Lowers the programs of many steps so that fold() can find the ends of their steps: a team that only holds
+// frozen stages gets a STEP at the end of each body, which the caller must remove.
+std::vector<Program> lower_with_step_ends(Phases compute, const PipelineShape& shape,
+                                          const PipelineShape& shape_to_fold) {
+    for (int stage = 0; stage < shape.first_trained_stage; ++stage) {
+        for (const int team : shape.holders[static_cast<std::size_t>(stage)]) {
+            Program& body = compute.body[static_cast<std::size_t>(team)];
+            if (std::ranges::find(body, Op::step, &Instruction::op) == body.end())
+                body.push_back({.op = Op::step, .stage = stage});
+        }
+    }
+    return lower(unroll(compute, shape, shape_to_fold.steps), shape_to_fold);
+}
+
+// Returns synchronous programs of one step in place of programs with VALIDATEs. The work between the STEPs and
+// the VALIDATEs moves to the beginning of its own step. There it replaces the prologue, which has the same work
+// for the first step.
+Phases remove_validates(Phases phases, const PipelineShape& shape) {
+    for (std::size_t team = 0; team < phases.body.size(); ++team) {
+        Program& body = phases.body[team];
+        std::erase_if(body, [](const Instruction& i) { return i.op == Op::validate; });
+        const auto is_step = [](const Instruction& i) { return i.op == Op::step; };
+        const auto after_steps = std::find_if(body.rbegin(), body.rend(), is_step).base();
+        if (after_steps == body.begin()) continue;  // no STEP: verify_programs() reports this fault
+        const Program work_ahead = shift_microbatches({after_steps, body.end()}, -shape.microbatches);
+        body.erase(after_steps, body.end());
+        body.insert(body.begin(), work_ahead.begin(), work_ahead.end());
+        phases.prologue[team].clear();
+    }
+    return phases;
+}
+
+// True if the instruction belongs to the training of a frozen stage, or sends a gradient to a frozen stage.
+bool trains_frozen_stage(const Instruction& instruction, const PipelineShape& shape) {
+    const auto [op, stage, microbatch, age, mhz] = instruction;
+    if (op == Op::send_backward) return stage <= shape.first_trained_stage;
+    const bool is_training_op =
+        has_stage(op) && op != Op::forward && op != Op::send_forward && op != Op::receive_forward;
+    return is_training_op && stage < shape.first_trained_stage;
+}
+
 }  // namespace
+
+Phases remove_frozen_work(Phases phases, const PipelineShape& shape) {
+    if (shape.first_trained_stage == 0) return phases;
+    const auto has_validate = [](const Program& program) {
+        return std::ranges::find(program, Op::validate, &Instruction::op) != program.end();
+    };
+    if (std::ranges::any_of(phases.body, has_validate)) phases = remove_validates(std::move(phases), shape);
+    for (std::vector<Program>* phase : {&phases.prologue, &phases.body}) {
+        for (Program& program : *phase) {
+            std::erase_if(program, [&](const Instruction& i) { return trains_frozen_stage(i, shape); });
+            for (Instruction& instruction : program) {
+                if (!shape.trains(instruction.stage)) instruction.age = 0;
+            }
+        }
+    }
+    return phases;
+}
 
 std::vector<Program> lower(const std::vector<Program>& compute, const PipelineShape& shape) {
     if (shape.slots < 1) {
@@ -295,7 +362,9 @@ Phases lower_phases(const Phases& compute, const PipelineShape& shape) {
         return {.prologue = compute.prologue, .body = lower(compute.body, shape)};
     }
     const PipelineShape shape_to_fold = make_shape_to_fold(compute, shape);
-    return fold(lower(unroll(compute, shape, shape_to_fold.steps), shape_to_fold), shape_to_fold);
+    Phases phases = fold(lower_with_step_ends(compute, shape, shape_to_fold), shape_to_fold);
+    for (std::vector<Program>* phase : {&phases.prologue, &phases.body}) remove_frozen_steps(*phase, shape);
+    return phases;
 }
 
 std::string find_lowering_obstacle(const Phases& compute, const PipelineShape& shape) {
@@ -305,10 +374,12 @@ std::string find_lowering_obstacle(const Phases& compute, const PipelineShape& s
     if (!has_prologue(compute))
         return verify_programs(lower(compute.body, shape), shape).fault.value_or(Fault{}).what;
     const PipelineShape shape_to_fold = make_shape_to_fold(compute, shape);
-    const std::vector<Program> programs = lower(unroll(compute, shape, shape_to_fold.steps), shape_to_fold);
+    const std::vector<Program> with_step_ends = lower_with_step_ends(compute, shape, shape_to_fold);
+    std::vector<Program> programs = with_step_ends;
+    remove_frozen_steps(programs, shape);
     if (const Verdict verdict = verify_programs(programs, shape_to_fold); !verdict.is_proved())
         return verdict.fault->what;
-    if (has_repeating_steps(programs, shape_to_fold)) return "";
+    if (has_repeating_steps(with_step_ends, shape_to_fold)) return "";
     return "the steps differ once sends and receives are inserted; end each body with its STEPs or VALIDATEs, "
            "and execute the micro-batches of the first step in the same order as those of later steps";
 }

@@ -44,6 +44,7 @@ private:
                empty_microbatches_[static_cast<std::size_t>(microbatch % shape_.microbatches)];
     }
     bool has_stage(int stage) const { return stage >= 0 && stage < shape_.stages(); }
+    bool is_trained(int stage) const { return has_stage(stage) && shape_.trains(stage); }
     bool is_executor(int stage, int microbatch) const {
         return has_stage(stage) && shape_.find_executor(stage, microbatch) == team_;
     }
@@ -68,21 +69,29 @@ private:
         in_use_.erase(found);
     }
 
+    // Frees the output of a stage that is not trained, from instruction number `end` on, if the team also
+    // executes the next stage and so has not sent the output.
+    void free_output(int stage, int microbatch, std::size_t end) {
+        if (is_executor(stage, microbatch)) free({Tensor::stash, stage, microbatch}, end);
+    }
+
     void compute(const Instruction& instruction) {
         const auto [op, stage, microbatch, age, mhz] = instruction;
         free_slot(instruction);
         take(BufferKind::workspace, instruction);
         if (op == Op::forward) take(BufferKind::stash, instruction);
-        if ((op == Op::backward || op == Op::backward_input) && stage > 0) take(BufferKind::rows, instruction);
+        if ((op == Op::backward || op == Op::backward_input) && is_trained(stage - 1))
+            take(BufferKind::rows, instruction);
         const std::size_t end = position_ + 1;
         if (op == Op::backward || op == Op::backward_weight) {
             for (const Tensor tensor : {Tensor::stash, Tensor::input, Tensor::grad_output})
                 free({tensor, stage, microbatch}, end);
             if (is_executor(stage + 1, microbatch)) free({Tensor::grad_input, stage + 1, microbatch}, end);
+            if (!is_trained(stage - 1)) free_output(stage - 1, microbatch, end);
         }
-        if (op == Op::forward && !shape_.is_training) {
+        if (op == Op::forward && !is_trained(stage)) {
             free({Tensor::input, stage, microbatch}, end);
-            if (is_executor(stage - 1, microbatch)) free({Tensor::stash, stage - 1, microbatch}, end);
+            free_output(stage - 1, microbatch, end);
             if (!has_stage(stage + 1)) free({Tensor::stash, stage, microbatch}, end);
         }
     }
@@ -97,11 +106,12 @@ private:
         if (op == Op::backward_weight) return;
         const bool is_gradient = op != Op::forward;
         const int receiver_stage = stage + (is_gradient ? -1 : 1);
-        if (!has_stage(receiver_stage) || is_executor(receiver_stage, microbatch)) return;
+        const bool has_receiver = is_gradient ? is_trained(receiver_stage) : has_stage(receiver_stage);
+        if (!has_receiver || is_executor(receiver_stage, microbatch)) return;
         std::deque<Key>& sends = sends_[{shape_.find_executor(receiver_stage, microbatch), is_gradient}];
         while (sends.size() >= static_cast<std::size_t>(shape_.slots)) {
-            // A sent output is in the stash. In training, the stash is still needed: its backward frees it.
-            if (is_gradient || !shape_.is_training) free(sends.front(), position_);
+            // A sent output is in the stash. A trained stage still needs the stash: its backward frees it.
+            if (is_gradient || !is_trained(std::get<1>(sends.front()))) free(sends.front(), position_);
             sends.pop_front();
         }
     }

@@ -47,7 +47,7 @@ auto find_stage_record(auto& records, int stage) {
 WorkRecord::WorkRecord(const PipelineShape& shape)
     : microbatches_(static_cast<std::size_t>(shape.count_microbatches())),
       microbatches_per_step_(shape.microbatches),
-      is_training_(shape.is_training),
+      first_trained_stage_(shape.is_training ? shape.first_trained_stage : shape.stages()),
       done_bits_(shape.holders.size() * microbatches_),
       stage_records_(static_cast<std::size_t>(shape.teams)),
       stashed_activations_(stage_records_.size()),
@@ -76,8 +76,8 @@ void WorkRecord::add(int team, const Instruction& instruction) {
     if (op == Op::forward) {
         forward_versions_[pass_index(stage, microbatch)] = find_version(team, instruction);
         stash_activation(team, record);
-        // In forward-only programs no backward reads the activation.
-        if (!is_training_) release_activation(team, record);
+        // No backward reads the activation if the stage is not trained.
+        if (stage < first_trained_stage_) release_activation(team, record);
     }
     if (op == Op::backward || op == Op::backward_weight) release_activation(team, record);
     if (op == Op::backward || op == Op::backward_input) {
@@ -99,7 +99,7 @@ int WorkRecord::find_version(int team, const Instruction& compute_instruction) c
 void WorkRecord::raise_gradient_peak(int team, int step) {
     int updated_steps = step;
     for (const StageRecord& record : stage_records(team))
-        updated_steps = std::min(updated_steps, record.updates);
+        if (record.stage >= first_trained_stage_) updated_steps = std::min(updated_steps, record.updates);
     int& peak = peak_gradient_steps_[static_cast<std::size_t>(team)];
     peak = std::max(peak, step - updated_steps + 1);
 }

@@ -68,7 +68,7 @@ private:
 
     std::size_t microbatches_;  // over all steps
     int microbatches_per_step_;
-    bool is_training_;
+    int first_trained_stage_;  // the number of stages if the programs only run forward
     std::vector<std::uint8_t> done_bits_;                  // (stage, micro-batch): one bit per kind of work
     std::vector<std::vector<StageRecord>> stage_records_;  // per team, ordered by stage
     std::vector<int> stashed_activations_;                 // per team

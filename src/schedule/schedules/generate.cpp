@@ -133,7 +133,8 @@ std::vector<Program> generate(const Schedule& schedule, const PipelineShape& sha
 PipelineShape apply_update_rule(const Schedule& schedule, PipelineShape shape) {
     const bool is_pipelined = static_cast<int>(shape.holders.front().size()) < shape.teams;
     shape.updates_stages_independently = schedule.updates_stages_independently;
-    shape.has_speculative_updates = schedule.splits_backward && is_pipelined && shape.is_training;
+    shape.has_speculative_updates = schedule.splits_backward && is_pipelined && shape.is_training &&
+                                    shape.first_trained_stage == 0;
     return shape;
 }
 

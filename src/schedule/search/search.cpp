@@ -114,7 +114,8 @@ bool allows_speculative_updates(const PipelineShape& shape) {
     const std::size_t replicas = shape.holders.front().size();
     const bool has_equal_replica_counts = std::ranges::all_of(
         shape.holders, [&](const std::vector<int>& holders) { return holders.size() == replicas; });
-    return has_equal_replica_counts && static_cast<std::size_t>(shape.teams) > replicas;
+    return has_equal_replica_counts && static_cast<std::size_t>(shape.teams) > replicas &&
+           shape.first_trained_stage == 0;
 }
 
 }  // namespace

@@ -106,7 +106,8 @@ private:
     bool leaves(const Instruction& instruction, int team) const {
         const bool makes_result = is_compute(instruction.op) && instruction.op != Op::backward_weight;
         const int reader = other_stage(instruction);
-        return makes_result && has_stage(shape_, reader) &&
+        const bool has_reader = instruction.op == Op::forward || !only_runs_forward(shape_, reader);
+        return makes_result && has_stage(shape_, reader) && has_reader &&
                shape_.find_executor(reader, instruction.microbatch) != team;
     }
 
@@ -170,7 +171,7 @@ private:
     // True if all that an update of the stage waits for is done: the holders have reduced and reached a STEP.
     bool are_summed(const ProgramCounters& counters, int updated_stage, int step) const {
         for (int stage = 0; stage < shape_.stages(); ++stage) {
-            if (!waits_for(updated_stage, stage)) continue;
+            if (!waits_for(updated_stage, stage) || only_runs_forward(shape_, stage)) continue;
             for (const int team : shape_.holders[static_cast<std::size_t>(stage)]) {
                 if (!has_run(counters, team, {Op::reduce, stage, step})) return false;
                 if (!has_reached_step(counters, team, updated_stage, step)) return false;

@@ -83,6 +83,25 @@ TEST(ExhaustiveInterpreter, RejectsStaticallyInvalidPrograms) {
     EXPECT_EQ(objection_to(writer, "1RECV_F1 1F1 1RECV_F0 1F0"), "0SEND_F0 meets 1RECV_F1");
 }
 
+TEST(ExhaustiveInterpreter, RejectsTrainingOfFrozenStages) {
+    PipelineShape shape = make_grid_shape(2, 1, 1, 1);
+    shape.first_trained_stage = 1;
+    const auto objection_to = [&](const char* at_0, const char* at_1) {
+        return explore(programs_of({at_0, at_1}), shape).objection;
+    };
+    const char* frozen = "0F0 0SEND_F0";
+    const char* trained = "1RECV_F0 1F0 1B0 REDUCE1 STEP1";
+
+    EXPECT_EQ(objection_to(frozen, trained), "");
+    EXPECT_EQ(objection_to("0F0 0SEND_F0 0B0", trained), "0B0 of team 0: forward only");
+    EXPECT_EQ(objection_to("0F0 0SEND_F0 REDUCE0", trained), "REDUCE0 of team 0: forward only");
+    EXPECT_EQ(objection_to(frozen, "1RECV_F0 1F0 1B0 1SEND_B0 REDUCE1 STEP1"),
+              "1SEND_B0 of team 1: a gradient for a frozen stage");
+    EXPECT_EQ(objection_to(frozen, "1RECV_F0 1F0 REDUCE1 STEP1"),
+              "not one backward of stage 1 of micro-batch 0");
+    EXPECT_EQ(objection_to(frozen, "1RECV_F0 1F0 1B0 REDUCE1"), "too few STEP1 of team 1");
+}
+
 // Explores the programs over two steps.
 Exploration explore_two_steps(PipelineShape shape, std::initializer_list<const char*> lines) {
     shape.steps = 2;

@@ -22,22 +22,22 @@ void count_activations(const Program& program, const PipelineShape& shape, Proof
         peak_activations_of_stage[s] = std::max(peak_activations_of_stage[s], kept[s]);
         peak = std::max(peak, std::accumulate(kept.begin(), kept.end(), 0));
         const bool is_last_use = op == Op::backward || op == Op::backward_weight;
-        if (is_last_use || (op == Op::forward && !shape.is_training)) --kept[s];
+        if (is_last_use || (op == Op::forward && only_runs_forward(shape, stage))) --kept[s];
     }
     proof.peak_activations.push_back(peak);
     proof.peak_activations_of_stage.push_back(peak_activations_of_stage);
 }
 
 // Returns the most steps whose gradients the team holds at once. A step counts from its first backward or
-// REDUCE until all stages of the team are updated.
-int max_gradients(const Program& program, const PipelineShape& shape, int stages_held) {
+// REDUCE until all trained stages of the team are updated.
+int max_gradients(const Program& program, const PipelineShape& shape, int trained_stages) {
     std::set<int> begun;
     std::map<int, int> updates;  // per step
     int peak = 0;
     for (const auto [op, stage, number, age, mhz] : numbered(program)) {
         if (op == Op::backward || op == Op::backward_input) begun.insert(shape.find_step(number));
         if (op == Op::reduce) begun.insert(number);
-        if (op == Op::step && ++updates[number] == stages_held) begun.erase(number);
+        if (op == Op::step && ++updates[number] == trained_stages) begun.erase(number);
         if (!begun.empty()) peak = std::max(peak, *begun.rbegin() - *begun.begin() + 1);
     }
     return peak;
@@ -69,12 +69,12 @@ Proof count_peaks(const std::vector<Program>& programs, const PipelineShape& sha
         const Program& program = programs[static_cast<std::size_t>(team)];
         count_activations(program, shape, proof);
         std::vector<int>& versions = proof.weight_versions.emplace_back();
-        int stages_held = 0;
+        int trained_stages = 0;
         for (int stage = 0; stage < shape.stages(); ++stage) {
-            stages_held += shape.is_holder(team, stage) ? 1 : 0;
+            trained_stages += shape.is_holder(team, stage) && !only_runs_forward(shape, stage) ? 1 : 0;
             versions.push_back(shape.is_holder(team, stage) ? count_peak_versions(program, stage) : 0);
         }
-        proof.peak_gradients.push_back(max_gradients(program, shape, stages_held));
+        proof.peak_gradients.push_back(max_gradients(program, shape, trained_stages));
     }
     return proof;
 }

@@ -163,9 +163,30 @@ public:
         }
     }
 
+    // Replaces all subjects by the same programs with each possible number of frozen stages.
+    void freeze_stages() {
+        const Subjects trained = std::move(subjects_);
+        subjects_.clear();
+        for (const Subject& subject : trained) {
+            for (int stage = 1; stage < subject.shape.stages(); ++stage)
+                subjects_.push_back(freeze(subject, stage));
+        }
+    }
+
     Subjects take() { return std::move(subjects_); }
 
 private:
+    static Subject freeze(Subject subject, int first_trained_stage) {
+        subject.name = cat(first_trained_stage, " frozen, ", subject.name);
+        subject.shape.first_trained_stage = first_trained_stage;
+        for (Program& program : subject.compute) {
+            std::erase_if(program, [&](const Instruction& i) {
+                return i.stage < first_trained_stage && i.op != Op::forward;
+            });
+        }
+        return subject;
+    }
+
     // Adds the programs with one and with two slots, if the interpreter accepts them.
     void add(const std::string& name, PipelineShape shape, const std::string& schedule,
              const std::vector<Program>& compute) {
@@ -278,6 +299,17 @@ std::vector<Subject> work_in_flight(int steps) {
     gathering.add_uneven({2, 1}, 3);
     gathering.add_uneven({1, 2}, 3);
     gathering.add_irregular(true);
+    return gathering.take();
+}
+
+std::vector<Subject> with_frozen_stages(int steps) {
+    Gathering gathering(all_kinds(), steps);
+    for (int pipe = 1; pipe <= 3; ++pipe) gathering.add_grids(pipe, 1, steps == 1 ? 3 : 2);
+    gathering.add_grids(2, 2, 1);
+    gathering.add_uneven({2, 1}, 3);
+    gathering.add_uneven({1, 2}, 3);
+    gathering.add_irregular(steps > 1);
+    gathering.freeze_stages();
     return gathering.take();
 }
 

@@ -23,6 +23,8 @@ std::vector<Subject> forward_only_subjects();    // similar shapes without train
 std::vector<Subject> two_steps();                // two steps of schedules that end each step before the next
 std::vector<Subject> work_in_flight(int steps);  // schedules that do not
 
+std::vector<Subject> with_frozen_stages(int steps);  // programs whose first stages are frozen
+
 std::vector<Subject> validated(int steps);  // programs with validated updates
 
 // Returns complete programs. One training subject in three has some backwards split, with the weight half

@@ -6,8 +6,10 @@
 #include <numeric>
 #include <random>
 
+#include "trireme/base/error.hpp"
 #include "trireme/schedule/generate.hpp"
 #include "trireme/schedule/lower.hpp"
+#include "unit/schedule/programs_as_text.hpp"
 
 namespace trireme::schedule {
 namespace {
@@ -92,6 +94,64 @@ TEST(StepBuffers, SkipEmptyMicrobatches) {
 
     EXPECT_EQ(count_buffers_in_use(uses, BufferKind::stash), 2U);
     EXPECT_TRUE(std::ranges::none_of(uses, [](const BufferUse& use) { return use.taker.microbatch == 1; }));
+}
+
+PipelineShape train_from(PipelineShape shape, int first_trained_stage) {
+    shape.first_trained_stage = first_trained_stage;
+    return shape;
+}
+
+// Returns the stashes and rows of `program`, such as "stash 0F0 [0, 2)".
+std::vector<std::string> list_tensors(const char* program, int team, const PipelineShape& shape) {
+    std::vector<std::string> texts;
+    for (const BufferUse& use : list_buffer_uses(program_of(program), team, shape)) {
+        if (use.kind == BufferKind::workspace) continue;
+        texts.push_back(cat(use.kind == BufferKind::stash ? "stash " : "rows ", to_string(use.taker), " [",
+                            use.begin, ", ", use.end, ")"));
+    }
+    return texts;
+}
+
+TEST(StepBuffers, HoldTheOutputOfAFrozenStageUntilItIsSent) {
+    const PipelineShape shape = train_from(make_grid_shape(2, 1, 1, 2), 1);
+    PipelineShape two_slots = shape;
+    two_slots.slots = 2;
+
+    EXPECT_EQ(list_tensors("0F0 0SEND_F0 0F1 0SEND_F1", 0, shape),
+              (std::vector<std::string>{"stash 0F0 [0, 2)", "stash 0F1 [2, 4)"}));
+    EXPECT_EQ(list_tensors("0F0 0SEND_F0 0F1 0SEND_F1", 0, two_slots),
+              (std::vector<std::string>{"stash 0F0 [0, 4)", "stash 0F1 [2, 4)"}));
+}
+
+// Both stages of team 0 send to team 1 over one channel. The forward of the frozen stage needs the slot of the
+// trained stage's output, which the backward still reads.
+TEST(StepBuffers, HoldTheOutputOfATrainedStageWhenAFrozenStageNeedsItsSlot) {
+    const PipelineShape shape = train_from(make_grid_shape(2, 1, 2, 2), 1);
+
+    EXPECT_EQ(list_tensors("0F0 0SEND_F0 2RECV_F0 2F0 2SEND_F0 0F1 0SEND_F1 2RECV_B0 2B0 2SEND_B0", 0, shape),
+              (std::vector<std::string>{"stash 0F0 [0, 3)", "rows 2RECV_F0 [2, 9)", "stash 2F0 [3, 9)",
+                                        "stash 0F1 [5, 10)", "rows 2RECV_B0 [7, 9)", "rows 2B0 [8, 10)"}));
+}
+
+// The backward of a trained stage reads the input of the stage.
+TEST(StepBuffers, HoldTheOutputOfAFrozenStageUntilTheSameTeamHasReadIt) {
+    EXPECT_EQ(list_tensors("0F0 1F0 2F0 2B0 REDUCE2 STEP2", 0, train_from(make_grid_shape(1, 1, 3, 1), 2)),
+              (std::vector<std::string>{"stash 0F0 [0, 2)", "stash 1F0 [1, 4)", "stash 2F0 [2, 4)"}));
+    EXPECT_EQ(list_tensors("0F0 1F0 1I0 1W0 REDUCE1 STEP1", 0, train_from(make_grid_shape(1, 1, 2, 1), 1)),
+              (std::vector<std::string>{"stash 0F0 [0, 4)", "stash 1F0 [1, 4)"}));
+}
+
+TEST(StepBuffers, HaveNoGradientForAFrozenStage) {
+    const PipelineShape row = make_grid_shape(3, 1, 1, 1);
+
+    EXPECT_EQ(list_tensors("2RECV_F0 2F0 2B0 REDUCE2 STEP2", 2, train_from(row, 2)),
+              (std::vector<std::string>{"rows 2RECV_F0 [0, 3)", "stash 2F0 [1, 3)"}));
+    EXPECT_EQ(list_tensors("1RECV_F0 1F0 1SEND_F0 1RECV_B0 1B0 REDUCE1 STEP1", 1, train_from(row, 1)),
+              (std::vector<std::string>{"rows 1RECV_F0 [0, 5)", "stash 1F0 [1, 5)", "rows 1RECV_B0 [3, 5)"}));
+    EXPECT_EQ(list_tensors("1RECV_F0 1F0 2F0 2SEND_F0 2RECV_B0 2B0 REDUCE2 STEP2", 1,
+                           train_from(make_v_shape(2, 1, 1), 2)),
+              (std::vector<std::string>{"rows 1RECV_F0 [0, 2)", "stash 1F0 [1, 6)", "stash 2F0 [2, 6)",
+                                        "rows 2RECV_B0 [4, 6)"}));
 }
 
 // 1f1b begins no micro-batch of the next step before its STEP. With speculative updates, zb-h1 begins the next

@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "unit/schedule/written_programs.hpp"
+
 namespace trireme::schedule::written {
 
 std::vector<int> find_used_versions(const Program& program) {
@@ -23,7 +25,7 @@ std::string find_weight_objection(const std::vector<Program>& programs, const Pi
     for (const Program& program : programs) {
         const std::vector<int> used = find_used_versions(program);
         for (std::size_t at = 0; at < program.size(); ++at) {
-            if (!is_compute(program[at].op)) continue;
+            if (!is_compute(program[at].op) || only_runs_forward(shape, program[at].stage)) continue;
             const int stage = shape.updates_stages_independently ? program[at].stage : 0;
             const int version = agreed.try_emplace({program[at].microbatch, stage}, used[at]).first->second;
             if (version != used[at])

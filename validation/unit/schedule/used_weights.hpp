@@ -14,8 +14,8 @@ namespace trireme::schedule::written {
 std::vector<int> find_used_versions(const Program& program);
 
 // Returns an objection if passes of a micro-batch through a stage use different weights, otherwise an empty
-// string. Unless stages are updated independently, the passes through all stages must agree. Requires programs
-// without other objections.
+// string. Unless stages are updated independently, the passes through all stages must agree. Frozen stages have
+// only one version of their weights. Requires programs without other objections.
 std::string find_weight_objection(const std::vector<Program>& programs, const PipelineShape& shape);
 
 }  // namespace trireme::schedule::written

@@ -19,6 +19,10 @@ int other_stage(const Instruction& instruction) {
 
 bool has_stage(const PipelineShape& shape, int stage) { return stage >= 0 && stage < shape.stages(); }
 
+bool only_runs_forward(const PipelineShape& shape, int stage) {
+    return has_stage(shape, stage) && (!shape.is_training || stage < shape.first_trained_stage);
+}
+
 Channel find_channel(const Instruction& instruction, int team, const PipelineShape& shape) {
     const int peer = shape.find_executor(other_stage(instruction), instruction.microbatch);
     const bool comes_in = is_receive(instruction.op);
@@ -44,7 +48,8 @@ std::string objection_to(const Instruction& instruction, int team, const Pipelin
     if (!has_stage(shape, instruction.stage)) return name + ": no such stage";
     if (instruction.age < 0 || (instruction.age > 0 && !is_compute(instruction.op)))
         return name + ": no such age";
-    if (!shape.is_training && (is_collective(instruction.op) || !is_forward_direction(instruction.op))) {
+    if (only_runs_forward(shape, instruction.stage) &&
+        (is_collective(instruction.op) || !is_forward_direction(instruction.op))) {
         return name + ": forward only";
     }
     if (instruction.op == Op::validate && !shape.has_speculative_updates)
@@ -59,6 +64,8 @@ std::string objection_to(const Instruction& instruction, int team, const Pipelin
     if (is_compute(instruction.op)) return "";
     const int other = other_stage(instruction);
     if (!has_stage(shape, other)) return name + ": no team holds the other end";
+    if (!is_forward_direction(instruction.op) && only_runs_forward(shape, other))
+        return name + ": a gradient for a frozen stage";
     return shape.find_executor(other, microbatch) == team ? name + ": a message to the same team" : "";
 }
 
@@ -96,7 +103,7 @@ std::string objection_to_work(const Positions& positions, const PipelineShape& s
             const auto has = [&](Op op) { return positions.has(team, {op, stage, microbatch}); };
             const std::string name = std::to_string(stage) + " of micro-batch " + std::to_string(microbatch);
             if (!has(Op::forward)) return "no forward of stage " + name;
-            if (!shape.is_training) continue;
+            if (only_runs_forward(shape, stage)) continue;
             const bool has_halves = has(Op::backward_input) && has(Op::backward_weight);
             const bool has_any_half = has(Op::backward_input) || has(Op::backward_weight);
             if (has(Op::backward) ? has_any_half : !has_halves) return "not one backward of stage " + name;
@@ -106,7 +113,8 @@ std::string objection_to_work(const Positions& positions, const PipelineShape& s
 }
 
 std::string objection_to_collectives(const Positions& positions, const PipelineShape& shape) {
-    for (int stage = 0; shape.is_training && stage < shape.stages(); ++stage) {
+    for (int stage = 0; stage < shape.stages(); ++stage) {
+        if (only_runs_forward(shape, stage)) continue;
         for (const int team : shape.holders[static_cast<std::size_t>(stage)]) {
             for (const Op op : {Op::reduce, Op::step, Op::validate}) {
                 if (op == Op::validate && !shape.has_speculative_updates) continue;

@@ -20,6 +20,8 @@ bool is_forward_direction(Op op);  // concerns activations; all others concern g
 // That stage need not exist.
 int other_stage(const Instruction& instruction);
 bool has_stage(const PipelineShape& shape, int stage);
+// True if the stage exists and only runs forward, because it is frozen or because no stage is trained.
+bool only_runs_forward(const PipelineShape& shape, int stage);
 
 // The messages of one kind, activations or gradients, from one team to another.
 struct Channel {
