@@ -2,15 +2,12 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
 #include <functional>
 #include <memory>
-#include <string_view>
 #include <variant>
-#include <vector>
 
 #include "trireme/device/emulated_slowness.hpp"
+#include "trireme/device/ledger.hpp"
 #include "trireme/device/tensor.hpp"
 
 namespace trireme::kernels {
@@ -28,18 +25,6 @@ struct CudaStream {
     std::shared_ptr<kernels::GpuStreamState> work;  // queue and memory, shared by copies; never null
 };
 struct GhostStream {};  // charges the costs of kernels but does not execute them
-
-// The arithmetic and memory traffic that one kernel call needs on any backend.
-struct Cost {
-    std::string_view kernel;              // a string literal, for example "linear"
-    double flops = 0;                     // multiplications and additions of its matmuls
-    double bytes = 0;                     // memory traffic if each operand is read or written once
-    std::array<std::size_t, 3> matmul{};  // M, N and K of BLAS; zeros if the kernel is not a single matmul
-
-    // Returns true for a matmul with weights. False for attention, whose many small matmuls are not described
-    // by `matmul`.
-    bool is_weight_matmul() const { return matmul[0] > 0; }
-};
 
 // The speed of a device in a cluster file, for the roofline model of simulated kernels.
 struct DeviceRates {
@@ -59,45 +44,6 @@ struct DeviceRates {
 // clock.
 using KernelTimePredictor = std::function<double(const Cost& cost, double clock)>;
 
-// The work ledger: calls, seconds and costs of kernels. It has one entry per kernel name and matmul shape, in
-// the order of first use.
-class Ledger {
-public:
-    struct Entry {
-        Cost total_cost;  // name and matmul shape of the kernel; flops and bytes summed over its calls
-        std::size_t calls = 0;
-        double seconds = 0;
-    };
-    // `clock_delay` is the time that the kernel took longer than at the highest clock, and `joules` its energy.
-    void add(const Cost& cost, double seconds, double clock_delay = 0, double joules = 0);
-    void clear();
-    const std::vector<Entry>& entries() const { return entries_; }
-    double seconds() const;                              // sum over all entries
-    double flops() const;                                // sum over all entries
-    double clock_delay() const { return clock_delay_; }  // seconds, sum over all kernels
-    double joules() const { return joules_; }            // sum over all kernels
-
-private:
-    std::vector<Entry> entries_;
-    double clock_delay_ = 0;
-    double joules_ = 0;
-};
-
-// Time and flops of the matmuls in transformer blocks. All ranks run such matmuls, so the speeds of ranks can
-// be compared.
-struct MatmulWork {
-    double seconds = 0;
-    double clock_delay = 0;  // seconds that the matmuls took longer than at the highest clock
-    double flops = 0;
-    double full_flops = 0;        // flops that the rank would execute without resizing and migration
-    double expected_seconds = 0;  // see Stream::expect_seconds
-    double calls = 0;
-
-    MatmulWork& operator+=(const MatmulWork& other);
-    MatmulWork operator-(const MatmulWork& other) const;
-    MatmulWork operator/(double count) const;
-};
-
 class ClockedDevice;
 class ClockSetter;
 class GpuTimes;
@@ -107,6 +53,7 @@ struct Stream {
     std::variant<ReferenceStream, CpuStream, CudaStream, GhostStream> backend;
     Ledger ledger = {};
     MatmulWork matmuls = {};  // matmuls in transformer blocks, which the ledger also includes
+    LayerPasses layer_passes = {};
     // Times of GPU kernels that synchronize() will add to the ledger; null without a GPU.
     std::shared_ptr<GpuTimes> gpu_times = {};
     // Predicts the seconds of a kernel on a simulated device. Profilers, and predictions of the work of a pass,
@@ -136,6 +83,12 @@ struct Stream {
     void restore_clock();
 
     bool is_ghost() const { return std::holds_alternative<GhostStream>(backend); }
+    // Begins to count the work anew.
+    void clear_work() {
+        ledger.clear();
+        matmuls = {};
+        layer_passes = {};
+    }
 };
 
 }  // namespace trireme::device
