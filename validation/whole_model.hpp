@@ -13,8 +13,12 @@ struct PassOptions {
     double label_smoothing = 0;
 };
 
-inline StageSpec all_layers(const model::ModelConfig& config, plan::Recompute recompute) {
-    return {.layers = {0, build_layers(config).size()}, .part = {}, .recompute = recompute};
+inline StageSpec all_layers(const model::ModelConfig& config, plan::Recompute recompute,
+                            std::size_t first_trained_layer = 0) {
+    return {.layers = {0, build_layers(config).size()},
+            .part = {},
+            .recompute = recompute,
+            .first_trained_layer = first_trained_layer};
 }
 
 // Predicts the capacities that a WholeModel needs.
@@ -28,9 +32,10 @@ class WholeModel {
 public:
     // `memory` holds the capacities of its arenas.
     WholeModel(const model::ModelConfig& config, device::DType dtype, device::MemorySpace memory_space,
-               const StageMemory& memory, plan::Recompute recompute = plan::Recompute::none)
+               const StageMemory& memory, plan::Recompute recompute = plan::Recompute::none,
+               std::size_t first_trained_layer = 0)
         : dtype_(dtype),
-          stage_(config, all_layers(config, recompute)),
+          stage_(config, all_layers(config, recompute, first_trained_layer)),
           parameters_(stage_.parameters(), dtype, memory_space),
           workspace_(memory, memory_space),
           stash_(memory.activations, memory_space) {
@@ -38,6 +43,7 @@ public:
     }
 
     const std::vector<model::ParameterSpec>& parameters() const { return parameters_.specs(); }
+    LocalParameters& local_parameters() { return parameters_; }
     const model::ParameterTensors& values() const { return parameters_.values(); }
     const model::ParameterTensors& gradients() const { return parameters_.gradients(); }
     device::DType dtype() const { return dtype_; }

@@ -90,7 +90,9 @@ public:
     // Begins a save of the current state, runs a step during the save, and progresses the save. Returns the
     // seconds of the step alone, which include the wait for the copy of the state.
     double step_with_save(std::uint64_t number) {
-        saving_.begin(number, {.facts = "{}", .views = views(), .updates = number}, false);
+        checkpoint::UpdateCounts updates;
+        for (const model::ParameterSpec& spec : model_.parameters()) updates[spec.name] = number;
+        saving_.begin(number, {.facts = "{}", .views = views(), .updates = std::move(updates)}, false);
         const double seconds = step();
         saving_.advance();
         return seconds;

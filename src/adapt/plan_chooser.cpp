@@ -279,6 +279,7 @@ Choice PlanChooser::make_choice(plan::Decision decision, PlanTransition transiti
                                 const plan::Observation& observed) {
     decision.schedule = transition.to.plan.schedule;
     decision.microbatches = transition.to.plan.microbatches();
+    if (current_.plan.frozen > 0 || transition.to.plan.frozen > 0) decision.frozen = transition.to.plan.frozen;
     if (energy_chooser_->is_on() || !decision.clocks.empty())
         decision.clocks = list_pass_clocks(transition.to.plan);
     decision.extra_forwards = transition.to.plan.training.shape.extra_forwards;

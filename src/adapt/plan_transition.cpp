@@ -200,7 +200,8 @@ setup::PlanState make_decided_state(const setup::Job& job, const setup::PlanStat
     const config::RunConfig& config = job.config;
     const setup::PlanRequest request{
         .schedule = decision.schedule.value_or(config.schedule.schedule),
-        .microbatches = static_cast<std::size_t>(decision.microbatches.value_or(from.plan.microbatches()))};
+        .microbatches = static_cast<std::size_t>(decision.microbatches.value_or(from.plan.microbatches())),
+        .frozen = decision.frozen.value_or(from.plan.frozen)};
     setup::check_schedule_name(request.schedule);
     check_layout(decision.layout, ranks, setup::list_layer_facts(job.model).size(), "the new layout");
     setup::PlanState next{.plan = plan_layout(config, job.model, decision.layout, request)};
@@ -236,10 +237,11 @@ PlanTransition plan_checked_transition(const setup::Job& job, const setup::PlanS
     if (!transition.moves_state) return transition;
     transition.max_elements_in_flight = compute_elements_in_flight(transition, job, ranks);
     const mover::MoveRules rules{.nodes = nodes, .max_elements_per_round = transition.max_elements_in_flight};
-    transition.moves = rank::plan_state_moves(from.plan, from.gradients, to.plan, to.gradients, rules);
+    const rank::PlanTensors before{from.plan, from.gradients};
+    const rank::PlanTensors after{to.plan, to.gradients};
+    transition.moves = rank::plan_state_moves(before, after, rules);
     if (job.config.policy.move == config::MoveMethod::twins)
-        transition.staged_moves =
-            rank::plan_staged_moves(from.plan, from.gradients, to.plan, to.gradients, rules);
+        transition.staged_moves = rank::plan_staged_moves(before, after, rules);
     return transition;
 }
 
@@ -328,7 +330,7 @@ std::size_t PlanTransition::predict_node_bytes(const setup::Job& job, int node) 
 bool have_equal_placement(const plan::Plan& from, const plan::Plan& to) {
     const schedule::PipelineShape& old_shape = from.training.shape;
     const schedule::PipelineShape& new_shape = to.training.shape;
-    return from.layout == to.layout && from.schedule == to.schedule &&
+    return from.layout == to.layout && from.schedule == to.schedule && from.frozen == to.frozen &&
            old_shape.microbatches == new_shape.microbatches &&
            old_shape.extra_forwards == new_shape.extra_forwards;
 }

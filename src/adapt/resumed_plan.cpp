@@ -101,8 +101,26 @@ std::string apply_saved_decision(SavedOrigin saved, setup::Setup& setup, const s
     return {};
 }
 
+// Freezes the blocks of the checkpoint in the plan of the options, unless the user sets --frozen. Throws
+// ConfigError if that is impossible.
+void keep_saved_depth(const plan::Decision& saved, setup::Setup& setup, const std::vector<int>& nodes) {
+    const std::optional<config::ResumedOptions>& options = setup.job.config.resumed_options;
+    const bool is_overridden = options && options->overridden_options.contains("frozen");
+    if (is_overridden || !saved.frozen || *saved.frozen == setup.current.plan.frozen) return;
+    plan::Decision decision{.step = saved.step,
+                            .layout = setup.current.plan.layout,
+                            .frozen = saved.frozen,
+                            .policy = saved.policy,
+                            .reason = saved.reason};
+    setup.current = plan_transition(setup.job, setup.current, nodes, decision).to;
+    setup.origin.explanation +=
+        cat("; it freezes ", format_count(static_cast<std::size_t>(*saved.frozen), "block"),
+            " as the checkpoint does");
+    note_origin(std::move(decision), setup.current.plan, setup.origin);
+}
+
 // Applies the checkpoint's decision, if the checkpoint has one. If this run cannot use the decision, keeps the
-// plan of the options and explains why in setup.origin.explanation.
+// plan of the options, with the checkpoint's frozen blocks, and explains why in setup.origin.explanation.
 void resume_saved_plan(setup::Setup& setup, const std::vector<int>& nodes) {
     const checkpoint::StoredModel& stored = *setup.job.stored_model;
     const Json run = Json::parse(stored.state()->run);
@@ -111,10 +129,11 @@ void resume_saved_plan(setup::Setup& setup, const std::vector<int>& nodes) {
     std::string why = saved ? describe_difference(*saved, setup, nodes.size())
                             : cat("the entry \"", origin_key, "\" in ", stored.path(),
                                   " is not in the form that this program writes");
-    if (why.empty()) why = apply_saved_decision(std::move(*saved), setup, nodes);
-    if (!why.empty())
-        setup.origin.explanation =
-            cat("this run begins with the plan of its options, not with that of the checkpoint: ", why);
+    if (why.empty()) why = apply_saved_decision(*saved, setup, nodes);
+    if (why.empty()) return;
+    setup.origin.explanation =
+        cat("this run begins with the plan of its options, not with that of the checkpoint: ", why);
+    if (saved) keep_saved_depth(saved->decision, setup, nodes);
 }
 
 // True if the plan and the rule for choosing pruned channels are those of the checkpoint.
@@ -208,15 +227,16 @@ std::string describe_origin(const setup::Job& job, const setup::PlanOrigin& orig
     return facts.dump();
 }
 
-// Stores `decision` in `origin`, unless the decision leads to the plan of the options. Sets the schedule and
-// the number of micro-batches of the stored decision. An unset number would mean the number of the plan before
-// the decision, which a resumed run does not know.
+// Stores `decision` in `origin`, unless the decision leads to the plan of the options. Sets the schedule, the
+// number of micro-batches and the frozen blocks of the stored decision. Unset numbers would mean those of the
+// plan before the decision, which a resumed run does not know.
 void note_origin(plan::Decision decision, const plan::Plan& plan, setup::PlanOrigin& origin) {
     origin.decision.reset();
     decision.to = compute_hash(plan);
     if (decision.to == origin.hash && !origin.clock_costs.are_measured()) return;
     decision.schedule = plan.schedule;
     decision.microbatches = plan.microbatches();
+    decision.frozen = plan.frozen;
     origin.decision = std::move(decision);
 }
 

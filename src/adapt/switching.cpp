@@ -89,7 +89,7 @@ void read_checkpoint(const std::filesystem::path& checkpoint, const RunningPlan&
 // new plan from this checkpoint.
 StateMover make_checkpoint_mover(PlanTransition& transition, const RunningPlan& running) {
     const setup::PlanState& to = transition.to;
-    const std::vector<layout::HeldTensor> updated = rank::find_updated_tensors(to.plan, to.gradients);
+    const std::vector<layout::HeldTensor> updated = rank::find_updated_tensors({to.plan, to.gradients});
     return {.moved_bytes = count_state_bytes(count_held_elements(to.gradients.tensors),
                                              count_held_elements(updated), running.job),
             .kept_bytes = 0,

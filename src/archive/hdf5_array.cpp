@@ -13,6 +13,7 @@ namespace {
 hid_t find_file_type(StoredType type) {
     if (type == StoredType::f32) return H5T_IEEE_F32LE;
     if (type == StoredType::f64) return H5T_IEEE_F64LE;
+    if (type == StoredType::u64) return H5T_STD_U64LE;
     if (type == StoredType::u8) return H5T_STD_U8LE;
     throw BugError(cat("cannot store an array of type ", to_string(type)));
 }
@@ -65,9 +66,9 @@ private:
 
     StoredType read_type() const {
         const Handle type(check(H5Dget_type(dataset_.get())), H5Tclose);
-        for (const StoredType candidate : {StoredType::f32, StoredType::f64, StoredType::u8})
+        for (const StoredType candidate : {StoredType::f32, StoredType::f64, StoredType::u64, StoredType::u8})
             if (H5Tequal(type.get(), find_file_type(candidate)) > 0) return candidate;
-        refuse("has an element type other than F32, F64 and U8");
+        refuse("has an element type other than F32, F64, U64 and U8");
     }
 
     std::vector<std::uint64_t> read_shape() const {
@@ -93,6 +94,8 @@ std::uint64_t Array::count_bytes() const {
     for (const std::uint64_t extent : shape) bytes *= extent;
     return bytes;
 }
+
+bool has_array(Id file, const std::string& name) { return H5Lexists(file, name.c_str(), H5P_DEFAULT) > 0; }
 
 Array create_array(Id file, const std::string& name, StoredType type, const std::vector<std::uint64_t>& shape) {
     const std::string what = cat("cannot create ", name);

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "checkpoint/schema.hpp"
 #include "trireme/archive/float_types.hpp"
@@ -15,12 +16,14 @@ using namespace checkpoint_schema;
 using Json = nlohmann::ordered_json;
 
 Json make_tensor_json(const CheckpointTensor& tensor) {
-    return {{"name", tensor.name},
-            {"shape", tensor.shape},
-            {"rows", tensor.rows},
-            {"columns", tensor.columns},
-            {"type", to_string(tensor.type)},
-            {"source", to_string(tensor.original_type)}};
+    Json json{{"name", tensor.name},
+              {"shape", tensor.shape},
+              {"rows", tensor.rows},
+              {"columns", tensor.columns},
+              {"type", to_string(tensor.type)},
+              {"source", to_string(tensor.original_type)}};
+    if (!tensor.has_moments) json["moments"] = 0;
+    return json;
 }
 
 // Encodes each box as five numbers: index of the tensor, first row, rows, first column, columns.
@@ -59,7 +62,8 @@ CheckpointTensor parse_tensor(const Json& json) {
                             .rows = parse_count(json.at("rows")),
                             .columns = parse_count(json.at("columns")),
                             .type = parse_weight_type(json.at("type")),
-                            .original_type = parse_weight_type(json.at("source"))};
+                            .original_type = parse_weight_type(json.at("source")),
+                            .has_moments = !json.contains("moments") || parse_count(json.at("moments")) > 0};
     // Size of the tensor in f64, the largest type. If this size does not overflow, no size in another type
     // does.
     std::uint64_t bytes = sizeof(double);
@@ -154,6 +158,14 @@ CheckpointTensor make_checkpoint_tensor(const model::ParameterSpec& whole, archi
             .columns = whole.all_columns,
             .type = type,
             .original_type = original_type};
+}
+
+std::vector<std::size_t> list_tensors_with_moments(const CheckpointState& state, const CheckpointPart& part) {
+    std::set<std::size_t> tensors;
+    if (state.moments == 0) return {};
+    for (const auto& [tensor, box] : part.boxes)
+        if (state.tensors[tensor].has_moments) tensors.insert(tensor);
+    return {tensors.begin(), tensors.end()};
 }
 
 std::string to_json(const CheckpointState& state) {

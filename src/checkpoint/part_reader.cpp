@@ -30,7 +30,7 @@ PartReader::PartReader(const fs::path& path, const CheckpointState& state, const
     if (read_text(save_attribute) != state.save_id || read_number("part") != part.rank ||
         read_text(state_checksum_attribute) != state_sha256)
         refuse(cat("is from another save than its name and ", state_file, " say"));
-    updates_ = read_number(updates_attribute);
+    read_updates(part);
     read_checksums();
     bytes_.advise_sequential();
 }
@@ -49,6 +49,20 @@ std::string PartReader::read_text(const char* name) const {
     auto value = archive::hdf5::read_text(file_.get(), name);
     if (!value) refuse(cat("is damaged: its attribute '", name, "' is missing"));
     return std::move(*value);
+}
+
+// Parts of older programs have one number of updates for all tensors.
+void PartReader::read_updates(const CheckpointPart& part) {
+    const std::vector<std::size_t> tensors = list_tensors_with_moments(state_, part);
+    std::vector<std::uint64_t> updates(tensors.size(), read_number(updates_attribute));
+    if (archive::hdf5::has_array(file_.get(), updates_array)) {
+        const archive::hdf5::Array array =
+            archive::hdf5::open_array(file_.get(), path_, updates_array, repair_hint);
+        if (array.type != archive::StoredType::u64 || array.shape != std::vector<std::uint64_t>{tensors.size()})
+            refuse("is damaged: its list of updates has the wrong size or type");
+        bytes_.read(array.offset, std::as_writable_bytes(std::span(updates)));
+    }
+    for (std::size_t t = 0; t < tensors.size(); ++t) updates_[tensors[t]] = updates[t];
 }
 
 void PartReader::read_checksums() {
@@ -158,19 +172,22 @@ void CheckpointParts::read(const std::vector<ReadRequest>& requests, int threads
 
 void CheckpointParts::add_updates(std::set<std::uint64_t>& counts, std::size_t tensor,
                                   const layout::Box& requested_box) const {
-    for_each_part(tensor, requested_box,
-                  [&](const PartReader& reader, const layout::Box&) { counts.insert(reader.updates()); });
+    for_each_part(tensor, requested_box, [&](const PartReader& reader, const layout::Box&) {
+        counts.insert(reader.find_updates(tensor));
+    });
 }
 
 void CheckpointParts::verify(const std::function<void(const StoredRows&, archive::StoredType)>& use) const {
     std::vector<ReadRequest> all;
     for (std::size_t field = 0; field <= state_.moments; ++field)
         for (std::size_t t = 0; t < state_.tensors.size(); ++t)
-            all.push_back(
-                {.tensor = t,
-                 .field = to_state_field(field),
-                 .box = {{0, state_.tensors[t].rows}, {0, state_.tensors[t].columns}},
-                 .use = [&use, type = state_.tensors[t].type](const StoredRows& rows) { use(rows, type); }});
+            if (has_field(state_.tensors[t], to_state_field(field)))
+                all.push_back({.tensor = t,
+                               .field = to_state_field(field),
+                               .box = {{0, state_.tensors[t].rows}, {0, state_.tensors[t].columns}},
+                               .use = [&use, type = state_.tensors[t].type](const StoredRows& rows) {
+                                   use(rows, type);
+                               }});
     read(all, 1);
 }
 

@@ -25,7 +25,9 @@ public:
     PartReader(const std::filesystem::path& path, const CheckpointState& state, const CheckpointPart& part,
                const std::string& state_sha256);
 
-    std::uint64_t updates() const { return updates_; }  // number of optimizer updates that the moments contain
+    // Returns the number of optimizer updates that the moments of a tensor contain. `tensor` is its index in
+    // CheckpointState::tensors. The part must have moments of the tensor.
+    std::uint64_t find_updates(std::size_t tensor) const { return updates_.at(tensor); }
 
     // Adds to `reads` the blocks of the stored box `box` that intersect `requested_box`. `use` must outlive
     // `reads`.
@@ -50,6 +52,7 @@ private:
     [[noreturn]] void refuse(const std::string& fault) const;
     std::uint64_t read_number(const char* name) const;
     std::string read_text(const char* name) const;
+    void read_updates(const CheckpointPart& part);
     void read_checksums();
     BoxExtent find_extent(const StateBox& box) const;
 
@@ -57,7 +60,7 @@ private:
     const CheckpointState& state_;
     archive::hdf5::Handle file_;     // for attributes and offsets
     archive::PositionedFile bytes_;  // the same file, for elements
-    std::uint64_t updates_ = 0;
+    std::map<std::size_t, std::uint64_t> updates_;  // by index of the tensor
     std::string checksums_;  // contents of the array checksums_array: 64 digits per checksum
 };
 
@@ -78,7 +81,8 @@ public:
     // Reads the boxes block by block, in the order of files and offsets. Uses at least two threads for
     // two or more blocks; see read_blocks().
     void read(const std::vector<ReadRequest>& requests, int threads) const;
-    // Inserts PartReader::updates() of each part that holds elements of `requested_box` into `counts`.
+    // Inserts the number of updates that each part with elements of `requested_box` records for the tensor into
+    // `counts`.
     void add_updates(std::set<std::uint64_t>& counts, std::size_t tensor,
                      const layout::Box& requested_box) const;
     // Reads every box of every part, compares the checksums, and passes the rows and their type to `use`, which

@@ -26,12 +26,21 @@ std::uint64_t count_bytes(const CheckpointState& state, const std::vector<StateB
     return bytes;
 }
 
+std::vector<std::uint64_t> select_updates(const UpdateCounts& updates,
+                                          const std::vector<std::string>& tensors) {
+    std::vector<std::uint64_t> selected;
+    for (const std::string& tensor : tensors) selected.push_back(updates.at(tensor));
+    return selected;
+}
+
 }  // namespace
 
 std::vector<StateBox> list_boxes(const CheckpointState& state, const CheckpointPart& part) {
     std::vector<StateBox> boxes;
     for (std::size_t field = 0; field <= state.moments; ++field)
-        for (const auto& [tensor, box] : part.boxes) boxes.push_back({tensor, to_state_field(field), box});
+        for (const auto& [tensor, box] : part.boxes)
+            if (has_field(state.tensors[tensor], to_state_field(field)))
+                boxes.push_back({tensor, to_state_field(field), box});
     return boxes;
 }
 
@@ -39,11 +48,11 @@ std::size_t byte_size(const CheckpointState& state, const StateBox& box) {
     return box.box.size() * byte_size(state.tensors[box.tensor].type);
 }
 
-// A part has one dataset per box, and one with all checksums.
+// A part has one dataset per box, one with the numbers of updates, and one with all checksums.
 PartLayout::PartLayout(const CheckpointState& state, std::size_t part)
     : part_(part),
       boxes_(list_boxes(state, state.parts[part])),
-      imprint_([&](archive::hdf5::Id file) { write_metadata(file, state); }, boxes_.size() + 1,
+      imprint_([&](archive::hdf5::Id file) { write_metadata(file, state); }, boxes_.size() + 2,
                count_bytes(state, boxes_)) {}
 
 std::size_t PartLayout::count_checksums(std::size_t box) const {
@@ -58,6 +67,11 @@ void PartLayout::write_metadata(archive::hdf5::Id file, const CheckpointState& s
     archive::hdf5::write_number(file, "part", state.parts[part_].rank);
     archive::hdf5::write_text(file, state_checksum_attribute, std::string(checksum_digits, '0'));
     archive::hdf5::write_number(file, updates_attribute, 0);
+    for (const std::size_t tensor : list_tensors_with_moments(state, state.parts[part_]))
+        tensors_with_moments_.push_back(state.tensors[tensor].name);
+    updates_offset_ = archive::hdf5::create_array(file, updates_array, archive::StoredType::u64,
+                                                  {tensors_with_moments_.size()})
+                          .offset;
     std::uint64_t checksums = 0;  // number of checksums of the boxes so far
     for (std::size_t b = 0; b < boxes_.size(); ++b) {
         const auto& [tensor, field, box] = boxes_[b];
@@ -83,23 +97,25 @@ void PartLayout::write_metadata(archive::hdf5::Id file, const CheckpointState& s
 }
 
 PartWriter::PartWriter(const fs::path& folder, const CheckpointState& state, const PartLayout& layout,
-                       std::uint64_t updates, const PhaseObserver& before_phase)
+                       const UpdateCounts& updates, const PhaseObserver& before_phase)
     : state_(state),
       layout_(layout),
+      updates_(select_updates(updates, layout.tensors_with_moments_)),
       before_phase_(before_phase),
-      file_(create_file(make_part_path(folder, state, layout.part_), updates)) {}
+      file_(create_file(make_part_path(folder, state, layout.part_))) {}
 
 void PartWriter::begin_phase(SavePhase phase) const {
     if (before_phase_) before_phase_(phase);
 }
 
 // Copies the imprint to the file, overwrites its attributes with HDF5, and opens the file again without HDF5.
-archive::WritableFile PartWriter::create_file(const fs::path& path, std::uint64_t updates) const {
+archive::WritableFile PartWriter::create_file(const fs::path& path) const {
     begin_phase(SavePhase::layout);
     archive::hdf5::ReservedFile file(path, layout_.imprint_);
     archive::hdf5::overwrite_text(file.id(), save_attribute, state_.save_id);
     archive::hdf5::overwrite_text(file.id(), state_checksum_attribute, sha256_hex(to_json(state_)));
-    archive::hdf5::overwrite_number(file.id(), updates_attribute, updates);
+    archive::hdf5::overwrite_number(file.id(), updates_attribute,
+                                    updates_.empty() ? 0 : std::ranges::max(updates_));
     file.close();
     return archive::WritableFile(path);
 }
@@ -123,6 +139,7 @@ void PartWriter::write(const RowReader& read_rows) const {
         }
     }
     begin_phase(SavePhase::sums);
+    file_.write(layout_.updates_offset_, std::as_bytes(std::span(updates_)));
     file_.write(layout_.checksums_offset_, std::as_bytes(std::span(checksums)));
     begin_phase(SavePhase::sync);
     file_.sync();

@@ -27,7 +27,11 @@ inline constexpr const char* resizing_prefix = "resizing-";
 // Attributes of a part.
 inline constexpr const char* save_attribute = "save";
 inline constexpr const char* state_checksum_attribute = "state_sha256";
-inline constexpr const char* updates_attribute = "updates";  // optimizer updates in the moments
+inline constexpr const char* updates_attribute = "updates";  // largest number in the array updates_array
+
+// Array of a part with the number of optimizer updates in the moments of each tensor of
+// list_tensors_with_moments(). Checkpoints of older programs lack it: all numbers equal the attribute.
+inline constexpr const char* updates_array = "/updates";
 
 // Array of a part that holds the SHA-256 of each block of rows as ASCII digits. Its shape is (blocks,
 // checksum_digits).

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "trireme/archive/float_types.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/device/buffer.hpp"
 
@@ -18,6 +19,27 @@ device::Tensor view_part(const StateView& view, const layout::Box& part) {
 // Returns the elements of the box `part` in `whole`, a tensor that has the elements of `box`.
 device::Tensor view_part(device::Tensor whole, const layout::Box& box, const layout::Box& part) {
     return view_part(StateView{.tensor = {}, .box = box, .memory = whole}, part);
+}
+
+// Copies the elements of the box `part` of `view`, which are bf16, to an f32 matrix with the elements of `box`.
+void copy_as_f32(const StateView& view, const layout::Box& part, const layout::Box& box,
+                 std::span<std::byte> to, const device::WaitPolicy& wait_policy) {
+    if (to.size() != box.size() * sizeof(float))
+        throw BugError(cat("a box of ", view.tensor, " has ", box.size() * sizeof(float),
+                           " bytes as f32, but its destination has ", to.size()));
+    std::vector<std::byte> rounded(part.size() * byte_size(device::DType::bf16));
+    const device::Tensor copy{rounded.data(), device::DType::bf16, part.rows.count, part.columns.count,
+                              part.columns.count};
+    copy_rows(view_part(view, part), copy, wait_policy);
+    const device::Tensor target = view_part(
+        {to.data(), device::DType::f32, box.rows.count, box.columns.count, box.columns.count}, box, part);
+    for (std::size_t r = 0; r < part.rows.count; ++r) {
+        const device::Tensor row = target.row_range(r, 1);
+        convert_floats(
+            archive::StoredType::bf16,
+            std::span(rounded).subspan(r * copy.row_range(0, 1).bytes(), copy.row_range(0, 1).bytes()),
+            archive::StoredType::f32, {static_cast<std::byte*>(row.data), row.bytes()});
+    }
 }
 
 // Orders views by tensor and field.
@@ -50,6 +72,11 @@ void StateViews::copy(const std::string& tensor, StateField field, const layout:
     for (auto view = first; view != last; ++view) {
         const layout::Box overlap = intersect(view->box, box);
         if (overlap.is_empty()) continue;
+        if (view->memory.dtype == device::DType::bf16) {
+            copy_as_f32(*view, overlap, box, to, wait_policy);
+            copied_elements += overlap.size();
+            continue;
+        }
         const device::Tensor target{to.data(), view->memory.dtype, box.rows.count, box.columns.count,
                                     box.columns.count};
         if (target.bytes() != to.size())

@@ -232,16 +232,23 @@ void StoredModel::read(const std::vector<StateView>& views, int threads) const {
     storage_->checkpoint->parts.read(requests, threads);
 }
 
-std::uint64_t StoredModel::read_update_count(const std::vector<StateView>& views) const {
-    std::set<std::uint64_t> counts;
+bool StoredModel::has_moments(const std::string& tensor) const {
+    return state()->tensors[storage_->find_by_name(tensor).state_index].has_moments;
+}
+
+UpdateCounts StoredModel::read_update_counts(const std::vector<StateView>& views) const {
+    std::map<std::string, std::set<std::uint64_t>> recorded;
     for (const StateView& view : views)
-        storage_->checkpoint->parts.add_updates(counts, storage_->find_by_name(view.tensor).state_index,
-                                                view.box);
-    if (counts.size() <= 1) return counts.empty() ? 0 : *counts.begin();
-    throw ConfigError(
-        cat(path(), " has parts with ", *counts.begin(), " and with ", *counts.rbegin(),
-            " optimizer updates, because stages skipped updates independently; resume with the layout with ",
-            "which the checkpoint was saved"));
+        storage_->checkpoint->parts.add_updates(recorded[view.tensor],
+                                                storage_->find_by_name(view.tensor).state_index, view.box);
+    UpdateCounts counts;
+    for (const auto& [tensor, numbers] : recorded) {
+        if (numbers.size() > 1)
+            throw ConfigError(cat(path(), " has parts of ", tensor, " with ", *numbers.begin(), " and with ",
+                                  *numbers.rbegin(), " optimizer updates; copy the checkpoint again, or use another one"));
+        counts[tensor] = numbers.empty() ? 0 : *numbers.begin();
+    }
+    return counts;
 }
 
 std::vector<archive::StoredTensor> StoredModel::list_tensors() const {
@@ -310,7 +317,7 @@ LoadReport check_parameters(const StoredModel& stored, const std::vector<model::
     return report;
 }
 
-void StoredModel::read(const std::vector<model::ParameterSpec>& specs, const model::ParameterTensors& values,
+void StoredModel::read(const std::vector<model::ParameterSpec>& specs, std::span<const device::Tensor> values,
                        int threads) const {
     std::vector<ReadRequest> requests;
     for (std::size_t i = 0; i < specs.size(); ++i) {
@@ -332,7 +339,7 @@ void StoredModel::read(const std::vector<model::ParameterSpec>& specs, const mod
 }
 
 LoadReport load_parameters(const StoredModel& stored, const std::vector<model::ParameterSpec>& specs,
-                           const model::ParameterTensors& values, int threads) {
+                           std::span<const device::Tensor> values, int threads) {
     LoadReport report = check_parameters(stored, specs);
     stored.read(specs, values, threads);
     return report;

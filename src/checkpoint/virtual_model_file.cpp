@@ -63,6 +63,7 @@ void write_datasets(archive::hdf5::Id file, const CheckpointState& state) {
     for (std::size_t field = 0; field <= state.moments; ++field) {
         for (std::size_t t = 0; t < state.tensors.size(); ++t) {
             const CheckpointTensor& tensor = state.tensors[t];
+            if (!has_field(tensor, to_state_field(field))) continue;
             archive::hdf5::create_virtual_array(
                 file, cat('/', to_string(to_state_field(field)), '/', tensor.name), tensor.type, tensor.shape,
                 list_virtual_boxes(state, t, to_state_field(field)));

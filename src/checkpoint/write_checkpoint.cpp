@@ -97,7 +97,7 @@ fs::path write_checkpoint(const fs::path& checkpoints, CheckpointState state,
     for (std::size_t t = 0; t < state.tensors.size(); ++t)
         part.boxes.push_back({t, {{0, state.tensors[t].rows}, {0, state.tensors[t].columns}}});
     const PartLayout layout(state, 0);
-    const PartWriter writer(folder.partial_path(), state, layout, 0);
+    const PartWriter writer(folder.partial_path(), state, layout, {});
     writer.write(
         [&](std::size_t box, layout::Range range) { return read_rows(part.boxes[box].tensor, range); });
     archive::write_file_atomically(folder.partial_path() / model_file,

@@ -157,7 +157,8 @@ std::vector<Bucket> fill_buckets(const std::vector<HeldTensor>& tensors, const s
                                  const BucketRules& rules) {
     BucketFiller filler(rules);
     for (const std::size_t piece : sort_by_last_use(tensors, pieces)) {
-        filler.add(piece, pieces[piece], tensors[pieces[piece].tensor].last_use);
+        const HeldTensor& tensor = tensors[pieces[piece].tensor];
+        if (tensor.is_trained) filler.add(piece, pieces[piece], tensor.last_use);
     }
     OwnerAssignment assignment(pieces);
     std::vector<Bucket> buckets;

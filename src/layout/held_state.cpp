@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "trireme/layout/shares.hpp"
+
 namespace trireme::layout {
 namespace {
 
@@ -35,10 +37,12 @@ std::vector<TensorBox> merge_adjacent_boxes(std::vector<TensorBox> boxes) {
     return merged;
 }
 
-// Returns the boxes that `rank` holds. A box that several stages of the rank use is listed once.
-std::vector<TensorBox> list_values(const std::vector<HeldTensor>& tensors, int rank) {
+// Returns the boxes of trained tensors, or of all tensors, that `rank` holds. A box that several stages of the
+// rank use is listed once.
+std::vector<TensorBox> list_held_boxes(const std::vector<HeldTensor>& tensors, bool are_all, int rank) {
     std::vector<TensorBox> boxes;
     for (std::size_t t = 0; t < tensors.size(); ++t) {
+        if (!are_all && !tensors[t].is_trained) continue;
         for (const Slice& slice : tensors[t].slices) {
             if (slice.rank != rank || slice.box.is_empty()) continue;
             const TensorBox tensor_box{t, slice.box};
@@ -48,8 +52,9 @@ std::vector<TensorBox> list_values(const std::vector<HeldTensor>& tensors, int r
     return merge_adjacent_boxes(std::move(boxes));
 }
 
-std::vector<TensorBox> list_owned_boxes(int rank, const std::vector<Piece>& pieces,
-                                        const std::vector<Bucket>& buckets) {
+// Returns the shards that `rank` owns.
+std::vector<TensorBox> list_owned_shards(int rank, const std::vector<Piece>& pieces,
+                                         const std::vector<Bucket>& buckets) {
     std::vector<TensorBox> boxes;
     for (const Bucket& bucket : buckets) {
         for (const Shard& shard : bucket.shards) {
@@ -60,13 +65,30 @@ std::vector<TensorBox> list_owned_boxes(int rank, const std::vector<Piece>& piec
     return merge_adjacent_boxes(std::move(boxes));
 }
 
+// Adds the boxes of frozen tensors that `rank` owns. No shard has elements of frozen tensors; the holders of a
+// piece divide its rows.
+std::vector<TensorBox> add_frozen_boxes(std::vector<TensorBox> boxes, const std::vector<HeldTensor>& tensors,
+                                        const std::vector<Piece>& pieces, int rank) {
+    for (const Piece& piece : pieces) {
+        const auto holder = std::ranges::lower_bound(piece.holders, rank);
+        if (tensors[piece.tensor].is_trained || holder == piece.holders.end() || *holder != rank) continue;
+        Box box = piece.box;
+        box.rows = cut_evenly(piece.box.rows.count,
+                              piece.holders.size())[static_cast<std::size_t>(holder - piece.holders.begin())];
+        box.rows.begin += piece.box.rows.begin;
+        if (!box.is_empty()) boxes.push_back({piece.tensor, box});
+    }
+    return merge_adjacent_boxes(std::move(boxes));
+}
+
 }  // namespace
 
 HeldState make_held_state(const std::vector<HeldTensor>& tensors, const std::vector<Piece>& pieces,
                           const std::vector<Bucket>& buckets, bool shards_optimizer, int rank) {
-    HeldState state{
-        .values = list_values(tensors, rank), .moments = {}, .owned = list_owned_boxes(rank, pieces, buckets)};
-    state.moments = shards_optimizer ? state.owned : state.values;
+    std::vector<TensorBox> owned_shards = list_owned_shards(rank, pieces, buckets);
+    HeldState state{.values = list_held_boxes(tensors, /*are_all=*/true, rank), .moments = {}, .owned = {}};
+    state.moments = shards_optimizer ? owned_shards : list_held_boxes(tensors, /*are_all=*/false, rank);
+    state.owned = add_frozen_boxes(std::move(owned_shards), tensors, pieces, rank);
     return state;
 }
 

@@ -60,10 +60,12 @@ std::vector<std::int32_t> make_decay_mask(const SkippedInputChannels& skipped, l
 // The updates of one step, which are launched together.
 class UpdateBatch {
 public:
-    UpdateBatch(const OptimizerConfig& config, double gradient_scale, double rate, std::size_t step)
-        : config_(config), gradient_scale_(gradient_scale), rate_(rate), step_(step) {}
+    UpdateBatch(const OptimizerConfig& config, double gradient_scale, double rate)
+        : config_(config), gradient_scale_(gradient_scale), rate_(rate) {}
 
-    void add(const Operands& operands, double weight_decay, const device::ConstTensor& decay_mask = {}) {
+    // `update` is the number of this update of the parameter, from 1.
+    void add(const Operands& operands, std::size_t update, double weight_decay,
+             const device::ConstTensor& decay_mask = {}) {
         if (config_.kind == OptimizerKind::adamw) {
             adamw_.push_back({.parameter = operands.parameter,
                               .gradient = operands.gradient,
@@ -75,7 +77,7 @@ public:
                               .beta2 = config_.beta2,
                               .epsilon = config_.epsilon,
                               .weight_decay = weight_decay,
-                              .step = step_,
+                              .step = update,
                               .decay_mask = decay_mask,
                               .rounded_parameter = operands.rounded});
         } else {
@@ -93,13 +95,13 @@ public:
 
     // Adds the update of a shard, without weight decay of skipped channels. `box` is the shard's box.
     void add_with_skipped_decay(const SkippedInputChannels& skipped, const layout::Box& box,
-                                const Operands& operands, double weight_decay) {
+                                const Operands& operands, std::size_t update, double weight_decay) {
         const bool channels_are_rows = skipped.axes == kernels::WeightAxes::in_out;
         const std::vector<std::int32_t> decay_mask =
             make_decay_mask(skipped, channels_are_rows ? box.rows : box.columns);
-        if (channels_are_rows) return add_by_rows(decay_mask, operands, weight_decay);
+        if (channels_are_rows) return add_by_rows(decay_mask, operands, update, weight_decay);
         const auto& mask = decay_masks_.emplace_back(decay_mask);
-        add(operands, weight_decay, {mask.data(), device::DType::i32, 1, mask.size(), mask.size()});
+        add(operands, update, weight_decay, {mask.data(), device::DType::i32, 1, mask.size(), mask.size()});
     }
 
     void launch_all(device::Stream& stream) const {
@@ -109,13 +111,13 @@ public:
 
 private:
     // Adds one update per run of consecutive rows with the same value in `decay_mask`.
-    void add_by_rows(const std::vector<std::int32_t>& decay_mask, const Operands& operands,
+    void add_by_rows(const std::vector<std::int32_t>& decay_mask, const Operands& operands, std::size_t update,
                      double weight_decay) {
         for (auto run = decay_mask.begin(); run != decay_mask.end();) {
             const auto end = std::find(run, decay_mask.end(), 1 - *run);
             add(operands.row_range(static_cast<std::size_t>(run - decay_mask.begin()),
                                    static_cast<std::size_t>(end - run)),
-                weight_decay * *run);
+                update, weight_decay * *run);
             run = end;
         }
     }
@@ -123,7 +125,6 @@ private:
     const OptimizerConfig& config_;
     double gradient_scale_;
     double rate_;
-    std::size_t step_;  // number of the step, from 1
     std::vector<kernels::AdamWUpdate> adamw_ = {};
     std::vector<kernels::SgdUpdate> sgd_ = {};
     // Results of make_decay_mask(). The container is a deque, because updates refer to its elements.
@@ -160,7 +161,8 @@ device::Tensor view_shard(const model::ParameterTensors& tensors, const Paramete
 std::vector<ParameterShard> make_whole_shards(const std::vector<model::ParameterSpec>& specs) {
     std::vector<ParameterShard> shards;
     for (std::size_t i = 0; i < specs.size(); ++i) {
-        shards.push_back({.parameter = i, .box = {{0, specs[i].rows}, {0, specs[i].columns}}});
+        if (specs[i].is_trained)
+            shards.push_back({.parameter = i, .box = {{0, specs[i].rows}, {0, specs[i].columns}}});
     }
     return shards;
 }
@@ -182,7 +184,11 @@ std::size_t count_norm_scratch_bytes(std::size_t shards) { return shards * byte_
 Optimizer::Optimizer(const OptimizerConfig& config, const std::vector<model::ParameterSpec>& specs,
                      std::vector<ParameterShard> shards, device::DType value_type,
                      device::MemorySpace memory_space, bool has_backup, device::BufferPart state_memory)
-    : config_(config), specs_(specs), shards_(std::move(shards)), value_type_(value_type) {
+    : config_(config),
+      specs_(specs),
+      shards_(std::move(shards)),
+      value_type_(value_type),
+      updates_(specs.size()) {
     const std::vector<model::ParameterSpec> shard_specs = make_shard_specs(shards_, specs_);
     const std::size_t state_count = count_state_values(config, value_type);
     const auto allocate_state = [&](std::vector<model::ParameterTensors>& kinds) {
@@ -218,13 +224,13 @@ void Optimizer::initialize_master_weights(device::Stream& stream, std::size_t pa
 void Optimizer::update(device::Stream& stream, const model::ParameterTensors& values,
                        const model::ParameterTensors& gradients, double rate, double gradient_scale,
                        const SkippedChannelMap* skipped) {
-    ++steps_;
+    for (std::size_t i = 0; i < specs_.size(); ++i) updates_[i] += specs_[i].is_trained ? 1 : 0;
     const auto find_skipped = [&](std::size_t parameter) -> const SkippedInputChannels* {
         if (skipped == nullptr) return nullptr;
         const auto found = skipped->find(parameter);
         return found == skipped->end() ? nullptr : &found->second;
     };
-    UpdateBatch updates(config_, gradient_scale, rate, steps_);
+    UpdateBatch updates(config_, gradient_scale, rate);
     for (std::size_t s = 0; s < shards_.size(); ++s) {
         const auto& [parameter, box] = shards_[s];
         const double weight_decay = specs_[parameter].has_weight_decay ? config_.weight_decay : 0;
@@ -234,9 +240,9 @@ void Optimizer::update(device::Stream& stream, const model::ParameterTensors& va
             operands.rounded = std::exchange(operands.parameter, state_.back()[s]);
         for (std::size_t m = 0; m < count_moments(config_); ++m) operands.moments[m] = state_[m][s];
         if (const SkippedInputChannels* const channels = find_skipped(parameter)) {
-            updates.add_with_skipped_decay(*channels, box, operands, weight_decay);
+            updates.add_with_skipped_decay(*channels, box, operands, updates_[parameter], weight_decay);
         } else {
-            updates.add(operands, weight_decay);
+            updates.add(operands, updates_[parameter], weight_decay);
         }
     }
     updates.launch_all(stream);
@@ -247,7 +253,7 @@ void Optimizer::save_backup(device::Stream& stream, const model::ParameterTensor
         copy(stream, view_shard(values, shards_[s]), backup_.front()[s]);
         for (std::size_t k = 0; k < state_.size(); ++k) copy(stream, state_[k][s], backup_[1 + k][s]);
     }
-    steps_of_backup_ = steps_;
+    updates_of_backup_ = updates_;
 }
 
 void Optimizer::restore_backup(device::Stream& stream, const model::ParameterTensors& values) {
@@ -255,13 +261,19 @@ void Optimizer::restore_backup(device::Stream& stream, const model::ParameterTen
         copy(stream, backup_.front()[s], view_shard(values, shards_[s]));
         for (std::size_t k = 0; k < state_.size(); ++k) copy(stream, backup_[1 + k][s], state_[k][s]);
     }
-    steps_ = steps_of_backup_;
+    updates_ = updates_of_backup_;
 }
 
 std::size_t Optimizer::bytes() const {
     std::size_t sum = 0;
     for (const auto* const tensors : {&state_, &backup_})
         for (const model::ParameterTensors& each : *tensors) sum += each.bytes();
+    return sum;
+}
+
+std::size_t Optimizer::count_moment_bytes() const {
+    std::size_t sum = 0;
+    for (std::size_t m = 0; m < count_moments(config_); ++m) sum += state_[m].bytes();
     return sum;
 }
 

@@ -121,9 +121,9 @@ std::optional<Decision> parse_decision(const std::string& text, const std::strin
     if (line.is_object() && line.contains("no_change")) return std::nullopt;
     const JsonNode node(line, location);
     const std::array<std::string, 2> needed{"step", "layout"};
-    const std::array<std::string, 13> optional{
-        "policy",         "from",   "to",     "microbatches", "schedule", "left_out", "migrations",
-        "extra_forwards", "clocks", "reason", "causes",       "terms",    "seconds"};
+    const std::array<std::string, 14> optional{"policy", "from",     "to",         "microbatches",   "schedule",
+                                               "frozen", "left_out", "migrations", "extra_forwards", "clocks",
+                                               "reason", "causes",   "terms",      "seconds"};
     node.require_keys(needed, optional);
     Decision decision{.step = node.at("step").whole_number(),
                       .layout = parse_layout(text, location),
@@ -139,6 +139,7 @@ std::optional<Decision> parse_decision(const std::string& text, const std::strin
         if (*decision.microbatches == 0) node.at("microbatches").refuse("at least 1");
     }
     if (node.has("schedule")) decision.schedule = node.at("schedule").text();
+    if (node.has("frozen")) decision.frozen = static_cast<int>(node.at("frozen").whole_number());
     if (node.has("left_out")) decision.skipped = parse_fractions(node.at("left_out"));
     if (node.has("migrations")) decision.migrations = parse_migrations(node.at("migrations"));
     if (node.has("extra_forwards")) decision.extra_forwards = parse_extra_forwards(node.at("extra_forwards"));
@@ -214,6 +215,7 @@ std::string to_json(const Decision& decision) {
     line["layout"] = to_json_value(decision.layout);
     if (decision.microbatches) line["microbatches"] = *decision.microbatches;
     if (decision.schedule) line["schedule"] = *decision.schedule;
+    if (decision.frozen) line["frozen"] = *decision.frozen;
     if (!decision.skipped.empty()) line["left_out"] = decision.skipped;
     if (!decision.migrations.empty()) line["migrations"] = to_json_value(decision.migrations);
     if (!decision.extra_forwards.empty()) line["extra_forwards"] = decision.extra_forwards;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "plan/file_programs.hpp"
+#include "plan/prove_programs.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/layout/shares.hpp"
@@ -12,12 +13,10 @@
 #include "trireme/schedule/lower.hpp"
 #include "trireme/schedule/predict.hpp"
 #include "trireme/schedule/search.hpp"
-#include "trireme/schedule/step_buffers.hpp"
 
 namespace trireme::plan {
 namespace {
 
-constexpr int max_consecutive_slots = 4;   // all slot counts up to this number are tried, then powers of two
 constexpr int max_microbatches = 1 << 16;  // per step: more than needed, and programs still fit in memory
 
 // Returns the number of data-parallel replicas of the pipeline in a grid or a V-shaped layout.
@@ -34,6 +33,14 @@ schedule::PipelineShape make_even_shape(const PlanWish& wish, const std::vector<
     const int chunks = static_cast<int>(wish.layout.stages.size()) / pipe;
     return is_grid(wish.layout) ? schedule::make_grid_shape(pipe, pipelines, chunks, microbatches_each)
                                 : schedule::make_v_shape(pipe, pipelines, microbatches_each);
+}
+
+// Returns the stage with the first trained layer.
+int find_first_trained_stage(const PlanWish& wish) {
+    const auto stage = std::ranges::find_if(wish.layout.stages, [&](const layout::StageLayout& each) {
+        return each.layers.end() > find_first_trained_layer(wish.frozen);
+    });
+    return static_cast<int>(stage - wish.layout.stages.begin());
 }
 
 // Returns the shape of a step in which the replicas of each stage take turns.
@@ -65,80 +72,9 @@ bool has_chunks(const layout::Layout& layout, const std::vector<layout::Team>& t
 
 schedule::PipelineShape make_forward_only(schedule::PipelineShape shape) {
     shape.is_training = false;
+    shape.first_trained_stage = 0;
     shape.has_speculative_updates = false;
     return shape;
-}
-
-// Adds messages to the programs `compute`, and proves the result with `slots` slots per channel. If the
-// programs cannot run with this number of slots, returns nothing and sets `fault` to the reason.
-std::optional<ProvedPrograms> try_slots(const schedule::Phases& compute, schedule::PipelineShape shape,
-                                        int slots, std::string& fault) {
-    shape.slots = slots;
-    fault = find_lowering_obstacle(compute, shape);
-    if (!fault.empty()) return std::nullopt;
-    schedule::Phases phases = lower_phases(compute, shape);
-    schedule::PipelineShape unrolled_shape = shape;
-    unrolled_shape.steps = count_representative_steps(phases, shape.microbatches);
-    schedule::Verdict verdict = verify_programs(unroll(phases, shape, unrolled_shape.steps), unrolled_shape);
-    if (!verdict.is_proved()) {
-        fault = verdict.fault->what;
-        return std::nullopt;
-    }
-    const int look_ahead = count_look_ahead_steps(phases, shape.microbatches);
-    const bool have_common_buffers = have_steps_common_buffers(phases, shape.microbatches);
-    return ProvedPrograms{.shape = std::move(shape),
-                          .prologue = std::move(phases.prologue),
-                          .programs = std::move(phases.body),
-                          .look_ahead = look_ahead,
-                          .representative_steps = unrolled_shape.steps,
-                          .have_common_buffers = have_common_buffers,
-                          .proof = std::move(verdict.proof)};
-}
-
-// Returns the predicted seconds of the representative steps.
-double predict_duration(const ProvedPrograms& proved, const std::vector<schedule::StageCost>& costs) {
-    schedule::PipelineShape unrolled_shape = proved.shape;
-    unrolled_shape.steps = proved.representative_steps;
-    return predict(unroll(proved.phases(), proved.shape, unrolled_shape.steps), unrolled_shape, costs).makespan;
-}
-
-int count_max_stages_per_team(const schedule::PipelineShape& shape) {
-    std::vector<int> stages_per_team(static_cast<std::size_t>(shape.teams));
-    for (const std::vector<int>& holders : shape.holders) {
-        for (const int team : holders) ++stages_per_team[static_cast<std::size_t>(team)];
-    }
-    return *std::max_element(stages_per_team.begin(), stages_per_team.end());
-}
-
-// Returns an upper bound of the slots that a channel can use: the number of messages that the channel may carry
-// in a step. If micro-batches are in flight at the end of a step, the bound includes the messages of a full
-// pipeline.
-int compute_max_useful_slots(const schedule::Phases& compute, const schedule::PipelineShape& shape) {
-    const bool overlaps_steps = keeps_work_in_flight(compute, shape.microbatches);
-    if (!overlaps_steps) return shape.microbatches * shape.stages();
-    return shape.microbatches * count_max_stages_per_team(shape) + shape.stages();
-}
-
-int find_next_slots(int slots) { return slots < max_consecutive_slots ? slots + 1 : 2 * slots; }
-
-// Tries ascending numbers of slots. Proves the programs with the first number that makes them no slower than
-// the largest useful number does. Programs need several slots if a team sends several micro-batches before the
-// receiver reads the first of them. Other programs need one slot. Throws ConfigError if the programs cannot
-// run. The message names `place`, which is the schedule or its file.
-ProvedPrograms prove_with_fewest_slots(const schedule::Phases& compute, const schedule::PipelineShape& shape,
-                                       const std::vector<schedule::StageCost>& costs,
-                                       const std::string& place) {
-    const int max_slots = compute_max_useful_slots(compute, shape);
-    std::string fault;
-    std::optional<ProvedPrograms> with_max_slots = try_slots(compute, shape, max_slots, fault);
-    if (!with_max_slots) throw ConfigError(cat(place, " cannot be run: ", fault));
-    const double min_duration = predict_duration(*with_max_slots, costs);
-    for (int slots = 1; slots < max_slots; slots = find_next_slots(slots)) {
-        std::optional<ProvedPrograms> with_fewer_slots = try_slots(compute, shape, slots, fault);
-        if (with_fewer_slots && predict_duration(*with_fewer_slots, costs) <= min_duration)
-            return *std::move(with_fewer_slots);
-    }
-    return *std::move(with_max_slots);
 }
 
 // Returns a number of slots with which no pass of `compute` waits for a slot, however long the passes take. The
@@ -187,8 +123,9 @@ void check_updates_are_adjacent(const schedule::Phases& phases, const std::strin
 }
 
 void add_file_programs(const PlanWish& wish, schedule::PipelineShape shape, Plan& plan) {
-    const schedule::Phases programs = order_by_team(wish.file_programs, plan.teams, shape, wish.schedule);
+    schedule::Phases programs = order_by_team(wish.file_programs, plan.teams, shape, wish.schedule);
     check_updates_are_adjacent(programs, wish.schedule);
+    programs = remove_frozen_work(std::move(programs), shape);
     shape.has_speculative_updates = validates_updates(programs, wish.schedule);
     const std::vector<schedule::StageCost> costs = make_equal_costs(shape);
     std::string fault;
@@ -208,7 +145,7 @@ void add_generated_programs(const PlanWish& wish, schedule::PipelineShape shape,
     const schedule::PipelineShape forwards = make_forward_only(shape);
     plan.evaluation =
         prove_with_fewest_slots(make_phases(generate(schedule, forwards)), forwards, costs, place);
-    plan.training = prove_with_fewest_slots(generate_phases(schedule, shape),
+    plan.training = prove_with_fewest_slots(remove_frozen_work(generate_phases(schedule, shape), shape),
                                             apply_update_rule(schedule, shape), costs, place);
 }
 
@@ -246,15 +183,28 @@ std::optional<ProvedPrograms> prove_if_faster(const ProvedPrograms& best, const 
     return prove_with_fewest_slots(phases, shape, costs, "schedule auto");
 }
 
+// Returns the costs without those of the training of frozen stages.
+std::vector<schedule::StageCost> remove_frozen_costs(std::vector<schedule::StageCost> costs,
+                                                     const schedule::PipelineShape& shape) {
+    for (int stage = 0; stage < shape.first_trained_stage; ++stage) {
+        schedule::StageCost& cost = costs[static_cast<std::size_t>(stage)];
+        cost.backward_input = cost.backward_weight = cost.reduce = cost.step = 0;
+    }
+    return costs;
+}
+
 void add_searched_programs(const PlanWish& wish, const schedule::PipelineShape& shape, Plan& plan) {
     const std::vector<bool> is_splittable = find_splittable_stages(wish, plan.recompute);
-    const auto search_and_prove = [&](const schedule::PipelineShape& searched_shape,
+    const auto search_and_prove = [&](const schedule::PipelineShape& proved_shape,
                                       const std::vector<schedule::StageCost>& searched_costs) {
-        return prove_with_fewest_slots(
-            make_phases(search_programs(searched_shape, searched_costs, is_splittable)), searched_shape,
-            searched_costs, "schedule auto");
+        schedule::PipelineShape searched_shape = proved_shape;
+        searched_shape.first_trained_stage = 0;  // the backward passes of frozen stages take no time
+        schedule::Phases phases = make_phases(search_programs(searched_shape, searched_costs, is_splittable));
+        return prove_with_fewest_slots(remove_frozen_work(std::move(phases), proved_shape), proved_shape,
+                                       searched_costs, "schedule auto");
     };
-    const std::vector<schedule::StageCost> costs = wish.costs.empty() ? make_equal_costs(shape) : wish.costs;
+    const std::vector<schedule::StageCost> costs =
+        remove_frozen_costs(wish.costs.empty() ? make_equal_costs(shape) : wish.costs, shape);
     plan.training = search_and_prove(shape, costs);
     plan.evaluation = search_and_prove(make_forward_only(shape), make_equal_costs(shape));
     if (!wish.may_speculate) return;
@@ -321,9 +271,13 @@ schedule::PipelineShape make_shape(const PlanWish& wish, const std::vector<layou
     const bool is_regular = is_grid(wish.layout) || is_v_shaped(wish.layout);
     const int pipelines = is_regular ? count_pipelines(wish.layout) : 1;
     const bool divides_evenly = wish.is_per_replica || wish.microbatches % pipelines == 0;
-    if (!is_regular || !divides_evenly || !has_even_turns(wish.layout)) return make_uneven_shape(wish, teams);
-    return make_even_shape(wish, teams,
-                           wish.is_per_replica ? wish.microbatches : wish.microbatches / pipelines);
+    const bool is_even = is_regular && divides_evenly && has_even_turns(wish.layout);
+    schedule::PipelineShape shape =
+        is_even ? make_even_shape(wish, teams,
+                                  wish.is_per_replica ? wish.microbatches : wish.microbatches / pipelines)
+                : make_uneven_shape(wish, teams);
+    shape.first_trained_stage = find_first_trained_stage(wish);
+    return shape;
 }
 
 Plan make_plan_without_programs(const PlanWish& wish) {
@@ -333,6 +287,7 @@ Plan make_plan_without_programs(const PlanWish& wish) {
             .cuts_rows = wish.cuts_rows,
             .shards_optimizer = wish.shards_optimizer,
             .schedule = wish.schedule,
+            .frozen = wish.frozen,
             .training = {},
             .evaluation = {}};
 }
@@ -363,7 +318,8 @@ void set_extra_forwards(const std::vector<int>& extra_forwards, Plan& plan) {
                                   " micro-batches in a step; lower it"));
     }
     shape.extra_forwards = extra_forwards;
-    const schedule::Phases compute = generate_phases(schedule::require_schedule(plan.schedule), shape);
+    const schedule::Phases compute =
+        remove_frozen_work(generate_phases(schedule::require_schedule(plan.schedule), shape), shape);
     const int slots = std::max(shape.slots, count_slots_for_any_durations(compute.body));
     std::string fault;
     std::optional<ProvedPrograms> proved = try_slots(compute, shape, slots, fault);

@@ -41,6 +41,7 @@ std::string to_json(const Plan& plan) {
                {"micro_batches", plan.microbatches()},
                {"training", to_json_value(plan.training)},
                {"evaluation", to_json_value(plan.evaluation)}};
+    if (plan.frozen != 0) value["frozen"] = plan.frozen;
     if (!plan.skipped.empty()) value["left_out"] = plan.skipped;
     if (!plan.migrations.empty()) {
         value["migrations"] = to_json_value(plan.migrations);

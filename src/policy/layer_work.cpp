@@ -8,6 +8,8 @@ namespace {
 LayerWork append_layer(const LayerWork& run, const LayerWork& layer) {
     return {.matmuls = run.matmuls + layer.matmuls,
             .other_kernels = run.other_kernels + layer.other_kernels,
+            .forward = run.forward + layer.forward,
+            .backward_weight = run.backward_weight + layer.backward_weight,
             .state_bytes = run.state_bytes + layer.state_bytes,
             .activation_bytes = run.activation_bytes + layer.activation_bytes,
             .workspace_bytes = std::max(run.workspace_bytes, layer.workspace_bytes)};

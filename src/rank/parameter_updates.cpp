@@ -100,6 +100,12 @@ void ParameterUpdates::prepare_offload(const std::filesystem::path& folder) {
                                   [&](device::BufferPart memory) { optimizer_->place_state(memory); });
 }
 
+std::size_t ParameterUpdates::take_sent_bytes() {
+    std::size_t bytes = 0;
+    for (stage::GradientExchange& exchange : exchanges_) bytes += exchange.take_sent_bytes();
+    return bytes;
+}
+
 RankState ParameterUpdates::take_state() {
     finish_moments();
     if (model_.is_idle()) return {};

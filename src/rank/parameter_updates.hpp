@@ -78,6 +78,8 @@ public:
     // the buffers of a step. No-op if no state may be offloaded. On a CPU, the memory is a file in `folder`.
     void prepare_offload(const std::filesystem::path& folder);
     bool may_offload() const { return offload_store_ != nullptr; }
+    // Returns the bytes of gradients that this rank has sent since the last call.
+    std::size_t take_sent_bytes();
     // See RankTrainer::take_state().
     RankState take_state();
 

@@ -69,13 +69,18 @@ void RankModel::fill(device::Stream& stream, std::uint64_t seed, const InitialVa
     const bool has_master_weights = optimizer != nullptr && optimizer->master_weights() != nullptr;
     // Master weights are initialized with unrounded values. Gradients are unused before the first step, so
     // their memory holds these values. The first backward pass clears it.
-    const model::ParameterTensors& exact_values =
-        has_master_weights ? parameters.gradients() : parameters.values();
+    // Frozen parameters have neither.
+    std::vector<device::Tensor> exact_values;
+    for (std::size_t i = 0; i < parameters.specs().size(); ++i) {
+        const bool is_rounded = !has_master_weights || !parameters.specs()[i].is_trained;
+        exact_values.push_back(is_rounded ? parameters.values()[i] : parameters.gradients()[i]);
+    }
     if (!values.resumes) initialize_parameters(stream, parameters.specs(), exact_values, seed);
     if (values.stored != nullptr)
         load_parameters(*values.stored, parameters.specs(), exact_values, count_stream_threads(stream));
     if (!has_master_weights) return;
     for (std::size_t i = 0; i < parameters.specs().size(); ++i) {
+        if (!parameters.specs()[i].is_trained) continue;
         optimizer->initialize_master_weights(stream, i, exact_values[i]);
         launch(stream, kernels::Copy{.input = exact_values[i], .output = parameters.values()[i]});
     }
@@ -156,8 +161,6 @@ bool RankModel::executes_microbatch(const schedule::PipelineShape& shape, int mi
     }
     return false;
 }
-
-bool RankModel::is_team_leader() const { return !groups_.tensor || groups_.tensor->rank() == 0; }
 
 void RankModel::begin(device::Stream& stream, const plan::ProvedPrograms& programs,
                       const ExecutionOptions& options) {

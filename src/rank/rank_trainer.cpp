@@ -76,8 +76,8 @@ RankTrainer::RankTrainer(const setup::Job& job, const setup::PlanState& current,
 
 RankTrainer::~RankTrainer() = default;
 
-std::size_t RankTrainer::update_count() const {
-    return model_.is_idle() ? 0 : updates_->optimizer()->updates();
+checkpoint::UpdateCounts RankTrainer::update_counts() const {
+    return find_update_counts(updates_->optimizer());
 }
 
 void RankTrainer::set_before_update_callback(std::function<void()> call) {
@@ -200,6 +200,7 @@ void RankTrainer::post_record(const StepResult& result, double begin) {
     record[records::RecordFields::is_rolled_back] = update.is_rolled_back ? 1 : 0;
     record_kernels(stream_, record);
     record_waits(model_.measure_waits(), record);
+    record_work(stream_, model_, *updates_, record);
     const double seconds = device::now_seconds() - begin;
     record_energy(step_energy_.take(measure_phases(stream_, model_, seconds)), record);
     record[records::RecordFields::padded_tokens] = static_cast<double>(result.padded_tokens);
@@ -244,8 +245,7 @@ records::StepOutcome RankTrainer::settle_step() {
 std::vector<records::StepOutcome> RankTrainer::step() {
     const double begin_time = device::now_seconds();
     step_energy_.begin();
-    stream_.ledger.clear();
-    stream_.matmuls = {};
+    stream_.clear_work();
     const std::size_t step_number = segment_begin_ + static_cast<std::size_t>(executed_steps_) + 1;  // from 1
     stream_.slowness.set(find_slowness(job_.slow_run, model_.rank(), step_number));
     stage::GhostPasses* const ghosts = model_.is_idle() ? nullptr : model_.stages().ghosts();
@@ -256,7 +256,7 @@ std::vector<records::StepOutcome> RankTrainer::step() {
     if (executed_steps_ == 0) model_.begin_steps();
     const StepResult result = model_.execute_step(executed_steps_);
     progress_.reset();
-    if (model_.is_idle()) updates_->join_update();
+    if (!model_.trains_any_stage()) updates_->join_update();
     prepare_next_step();
     post_record(result, begin_time);
     ++executed_steps_;
@@ -354,7 +354,7 @@ void RankTrainer::measure_team_passes() {
     const stage::BackwardPasses passes =
         stage::find_backward_passes(current_.plan.training.programs[static_cast<std::size_t>(team)]);
     const BatchView batch(job_.model, current_.largest_microbatches.front());
-    if (passes == stage::BackwardPasses::whole || passes == stage::BackwardPasses::both)
+    if (passes != stage::BackwardPasses::split)
         model_.stages().rehearse(stream_, batch.tokens(), /*splits_backward=*/false);
     if (passes == stage::BackwardPasses::split || passes == stage::BackwardPasses::both)
         model_.stages().rehearse(stream_, batch.tokens(), /*splits_backward=*/true);
@@ -388,7 +388,7 @@ RankState RankTrainer::take_state() {
 
 StateDestination RankTrainer::state_destination() {
     if (model_.is_idle()) return {};
-    return {.parameters = &model_.stages().parameters(), .optimizer = updates_->optimizer()};
+    return {&model_.stages().parameters(), updates_->optimizer(), &stream_};
 }
 
 records::Evaluation RankTrainer::evaluate(comm::Communicator& control) {

@@ -30,8 +30,9 @@ std::vector<checkpoint::StateView> make_state_views(const stage::LocalParameters
     if (optimizer.master_weights() != nullptr)
         add_shards(views, parameters.specs(), optimizer, checkpoint::StateField::value,
                    *optimizer.master_weights());
-    for (std::size_t i = 0; optimizer.master_weights() == nullptr && i < parameters.specs().size(); ++i) {
+    for (std::size_t i = 0; i < parameters.specs().size(); ++i) {
         const model::ParameterSpec& spec = parameters.specs()[i];
+        if (spec.is_trained && optimizer.master_weights() != nullptr) continue;
         add_views(views, spec, checkpoint::StateField::value, {{0, spec.rows}, {0, spec.columns}},
                   parameters.values()[i]);
     }
@@ -51,8 +52,22 @@ void restore_optimizer(const checkpoint::StoredModel& stored, const std::vector<
                        optim::Optimizer& optimizer, int threads) {
     std::vector<checkpoint::StateView> views;
     add_moments(views, specs, optimizer);
+    std::erase_if(views, [&](const checkpoint::StateView& view) { return !stored.has_moments(view.tensor); });
     stored.read(views, threads);
-    optimizer.resume_from(stored.read_update_count(views));
+    const checkpoint::UpdateCounts counts = stored.read_update_counts(views);
+    std::vector<std::size_t> updates;
+    for (const model::ParameterSpec& spec : specs) {
+        const auto found = counts.find(spec.name);
+        updates.push_back(found == counts.end() ? 0 : found->second);
+    }
+    optimizer.resume_from(std::move(updates));
+}
+
+checkpoint::UpdateCounts find_update_counts(const optim::Optimizer* optimizer) {
+    checkpoint::UpdateCounts counts;
+    for (std::size_t i = 0; optimizer != nullptr && i < optimizer->specs().size(); ++i)
+        if (optimizer->specs()[i].is_trained) counts[optimizer->specs()[i].name] = optimizer->updates()[i];
+    return counts;
 }
 
 }  // namespace trireme::rank

@@ -12,7 +12,7 @@
 namespace trireme::rank {
 
 // Returns views of the rank's parameters and moments. If the optimizer has master weights, views of the
-// master weights replace the views of the parameters.
+// master weights replace the views of the trained parameters.
 std::vector<checkpoint::StateView> make_state_views(const stage::LocalParameters& parameters,
                                                     const optim::Optimizer& optimizer);
 
@@ -20,11 +20,14 @@ std::vector<checkpoint::StateView> make_state_views(const stage::LocalParameters
 // in a checkpoint.
 std::size_t count_moment_bytes(const std::vector<checkpoint::StateView>& views);
 
-// Reads the rank's moments and the number of updates from a checkpoint, but not the master weights, which
+// Reads the rank's moments and the numbers of updates from a checkpoint, but not the master weights, which
 // RankModel::fill() initializes. `specs` are the rank's parameters; `threads` is the number of reading threads.
-// The run that wrote the checkpoint may have had another layout. Throws ConfigError if a part of the checkpoint
-// cannot be read.
+// The run that wrote the checkpoint may have had another layout or another depth; parameters whose moments it
+// lacks begin anew. Throws ConfigError if a part of the checkpoint cannot be read.
 void restore_optimizer(const checkpoint::StoredModel& stored, const std::vector<model::ParameterSpec>& specs,
                        optim::Optimizer& optimizer, int threads);
+
+// Returns the numbers of updates of the trained parameters; none if `optimizer` is null.
+checkpoint::UpdateCounts find_update_counts(const optim::Optimizer* optimizer);
 
 }  // namespace trireme::rank

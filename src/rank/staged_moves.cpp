@@ -26,26 +26,26 @@ std::size_t StagedMoves::max_node_elements(int node) const {
     return std::max(values.count_node_elements(node), moments.count_node_elements(node));
 }
 
-StagedMoves plan_staged_moves(const plan::Plan& from, const stage::GradientPlan& from_gradients,
-                              const plan::Plan& to, const stage::GradientPlan& to_gradients,
-                              const mover::MoveRules& rules) {
-    return {
-        .values = plan_staged_move(from_gradients.tensors, to_gradients.tensors, rules),
-        .moments = plan_staged_move(find_updated_tensors(from, from_gradients),
-                                    find_updated_tensors(to, to_gradients), rules),
-    };
+StagedMoves plan_staged_moves(const PlanTensors& from, const PlanTensors& to, const mover::MoveRules& rules) {
+    MovedMoments moments = find_moved_moments(from, to);
+    return {.values = plan_staged_move(from.gradients.tensors, to.gradients.tensors, rules),
+            .moments = plan_staged_move(moments.before, moments.after, rules),
+            .thawed = std::move(moments.thawed)};
 }
 
 void move_state_by_staging(RankState from, const StateDestination& to, const StagedMoves& moves,
                            device::DType dtype, const StagingResources& resources) {
     resources.memory.allocate(moves.max_node_elements(resources.node) * byte_size(accumulator_type(dtype)));
     // Kinds move from the last to the first, so that pop_back() frees the kind that has arrived.
-    for (std::size_t kind_index = restore_update_count(from, to, resources.group); kind_index-- > 0;) {
+    for (std::size_t kind_index =
+             restore_update_counts(from, to, moves.values.to_staging.tensors, resources.group);
+         kind_index-- > 0;) {
         move_tensors(moves.moments, find_optimizer_boxes(from, kind_index),
                      find_optimizer_boxes(to, kind_index), accumulator_type(dtype), resources);
         if (!from.optimizer_state.empty()) from.optimizer_state.pop_back();
     }
     move_tensors(moves.values, find_value_boxes(from), find_value_boxes(to), dtype, resources);
+    initialize_thawed_parameters(moves.thawed, to);
     resources.memory.release();
 }
 

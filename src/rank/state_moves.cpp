@@ -1,7 +1,10 @@
 #include "trireme/rank/state_moves.hpp"
 
 #include <algorithm>
-#include <array>
+#include <map>
+#include <sstream>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "trireme/comm/collectives.hpp"
@@ -15,21 +18,65 @@ void move_values(const RankState& from, const StateDestination& to, const mover:
     execute_move(move, find_value_boxes(from), find_value_boxes(to), dtype, control);
 }
 
+// The numbers of updates of a rank's parameters, for tensors with consecutive indices and equal numbers.
+struct UpdateRun {
+    std::size_t first = 0;  // index of the first tensor
+    std::size_t tensors = 0;
+    std::size_t updates = 0;
+};
+
+using TensorIndices = std::unordered_map<std::string, std::size_t>;  // by name
+
+std::vector<UpdateRun> list_update_runs(const RankState& state, const TensorIndices& indices) {
+    std::map<std::size_t, std::size_t> updates;  // by index of the tensor
+    for (std::size_t i = 0; i < state.specs.size(); ++i)
+        if (state.specs[i].is_trained) updates[indices.at(state.specs[i].name)] = state.updates[i];
+    std::vector<UpdateRun> runs;
+    for (const auto& [tensor, count] : updates) {
+        const bool continues =
+            !runs.empty() && runs.back().first + runs.back().tensors == tensor && runs.back().updates == count;
+        continues ? void(++runs.back().tensors)
+                  : runs.push_back({.first = tensor, .tensors = 1, .updates = count});
+    }
+    return runs;
+}
+
+std::string to_string(const std::vector<UpdateRun>& runs) {
+    std::string text;
+    for (const auto& [first, tensors, updates] : runs) text += cat(first, ' ', tensors, ' ', updates, ' ');
+    return text;
+}
+
+// Adds the runs of to_string() to `counts`, which has one number of updates per tensor.
+void add_update_runs(std::istringstream& in, std::vector<std::size_t>& counts) {
+    for (UpdateRun run; in >> run.first >> run.tensors >> run.updates;) {
+        for (std::size_t t = run.first; t < run.first + run.tensors; ++t)
+            counts[t] = std::max(counts[t], run.updates);
+    }
+}
+
 }  // namespace
 
-std::size_t restore_update_count(const RankState& from, const StateDestination& to,
-                                 comm::Communicator& control) {
-    const std::array own_counts{static_cast<double>(from.optimizer_state.size()),
-                                static_cast<double>(from.updates)};
-    const std::vector<double> all_counts = all_gather(control, own_counts);
-    std::size_t kind_count = 0;
-    std::size_t updates = 0;
-    for (std::size_t rank = 0; rank < all_counts.size() / own_counts.size(); ++rank) {
-        kind_count = std::max(kind_count, static_cast<std::size_t>(all_counts[2 * rank]));
-        updates = std::max(updates, static_cast<std::size_t>(all_counts[2 * rank + 1]));
+std::size_t restore_update_counts(const RankState& from, const StateDestination& to,
+                                  const std::vector<std::string>& tensors, comm::Communicator& control) {
+    TensorIndices indices;
+    for (std::size_t t = 0; t < tensors.size(); ++t) indices[tensors[t]] = t;
+    std::size_t kinds = 0;
+    std::vector<std::size_t> counts(tensors.size());
+    const std::string own = cat(from.optimizer_state.size(), ' ', to_string(list_update_runs(from, indices)));
+    for (const std::string& text : all_gather(control, own)) {
+        std::istringstream in(text);
+        std::size_t kinds_of_rank = 0;
+        in >> kinds_of_rank;
+        kinds = std::max(kinds, kinds_of_rank);
+        add_update_runs(in, counts);
     }
-    if (to.optimizer != nullptr) to.optimizer->resume_from(updates);
-    return kind_count;
+    if (to.optimizer == nullptr) return kinds;
+    std::vector<std::size_t> updates;
+    for (const model::ParameterSpec& spec : to.parameters->specs())
+        updates.push_back(spec.is_trained ? counts[indices.at(spec.name)] : 0);
+    to.optimizer->resume_from(std::move(updates));
+    return kinds;
 }
 
 std::vector<mover::BoxInMemory> find_value_boxes(const RankState& state) {
@@ -54,26 +101,45 @@ std::vector<mover::BoxInMemory> find_optimizer_boxes(const StateDestination& des
                       destination.optimizer->state()[kind_index]);
 }
 
-std::vector<layout::HeldTensor> find_updated_tensors(const plan::Plan& plan,
-                                                     const stage::GradientPlan& gradients) {
-    std::vector<layout::HeldTensor> tensors = gradients.tensors;
-    // Without a sharded optimizer, a rank keeps the optimizer state of all parameters that it holds.
-    if (!plan.shards_optimizer) return tensors;
-    for (layout::HeldTensor& tensor : tensors) tensor.slices.clear();
-    for (const layout::Bucket& bucket : gradients.buckets) {
-        for (const layout::Shard& shard : bucket.shards) {
-            tensors[gradients.pieces[shard.piece].tensor].slices.push_back({shard.owner, shard.box});
-        }
+std::vector<layout::HeldTensor> find_updated_tensors(const PlanTensors& of) {
+    std::vector<layout::HeldTensor> tensors = of.gradients.tensors;
+    // Without a sharded optimizer, a rank keeps the optimizer state of all trained parameters that it holds.
+    for (layout::HeldTensor& tensor : tensors)
+        if (of.plan.shards_optimizer || !tensor.is_trained) tensor.slices.clear();
+    if (!of.plan.shards_optimizer) return tensors;
+    for (const layout::Bucket& bucket : of.gradients.buckets) {
+        for (const layout::Shard& shard : bucket.shards)
+            tensors[of.gradients.pieces[shard.piece].tensor].slices.push_back({shard.owner, shard.box});
     }
     return tensors;
 }
 
-StateMoves plan_state_moves(const plan::Plan& from, const stage::GradientPlan& from_gradients,
-                            const plan::Plan& to, const stage::GradientPlan& to_gradients,
-                            const mover::MoveRules& rules) {
-    return {.values = plan_move(from_gradients.tensors, to_gradients.tensors, rules),
-            .moments = plan_move(find_updated_tensors(from, from_gradients),
-                                 find_updated_tensors(to, to_gradients), rules)};
+MovedMoments find_moved_moments(const PlanTensors& from, const PlanTensors& to) {
+    MovedMoments moved{.before = find_updated_tensors(from), .after = find_updated_tensors(to)};
+    std::unordered_set<std::string> trained_before;
+    for (const layout::HeldTensor& tensor : from.gradients.tensors)
+        if (tensor.is_trained) trained_before.insert(tensor.name);
+    for (layout::HeldTensor& tensor : moved.after) {
+        if (trained_before.contains(tensor.name)) continue;
+        if (tensor.is_trained) moved.thawed.push_back(tensor.name);
+        tensor.slices.clear();
+    }
+    return moved;
+}
+
+StateMoves plan_state_moves(const PlanTensors& from, const PlanTensors& to, const mover::MoveRules& rules) {
+    MovedMoments moments = find_moved_moments(from, to);
+    return {.values = plan_move(from.gradients.tensors, to.gradients.tensors, rules),
+            .moments = plan_move(moments.before, moments.after, rules),
+            .thawed = std::move(moments.thawed)};
+}
+
+void initialize_thawed_parameters(const std::vector<std::string>& thawed, const StateDestination& to) {
+    if (to.optimizer == nullptr || to.optimizer->master_weights() == nullptr) return;
+    for (std::size_t i = 0; i < to.parameters->specs().size(); ++i) {
+        if (std::ranges::find(thawed, to.parameters->specs()[i].name) != thawed.end())
+            to.optimizer->initialize_master_weights(*to.stream, i, to.parameters->values()[i]);
+    }
 }
 
 OptimizerStateMove::OptimizerStateMove(RankState from, const StateDestination& to, mover::Move move,
@@ -115,17 +181,19 @@ void OptimizerStateMove::finish() {
 
 void move_state(RankState from, const StateDestination& to, StateMoves moves, device::DType dtype,
                 comm::Communicator& control) {
-    const std::size_t kind_count = restore_update_count(from, to, control);
+    const std::size_t kind_count = restore_update_counts(from, to, moves.values.tensors, control);
     const RankState parameters{.specs = from.specs, .values = std::exchange(from.values, std::nullopt)};
     OptimizerStateMove(std::move(from), to, std::move(moves.moments), kind_count, dtype, control).finish();
     move_values(parameters, to, moves.values, dtype, control);
+    initialize_thawed_parameters(moves.thawed, to);
 }
 
 std::unique_ptr<OptimizerStateMove> move_values_first(RankState from, const StateDestination& to,
                                                       StateMoves moves, device::DType dtype,
                                                       comm::Communicator& control) {
-    const std::size_t kind_count = restore_update_count(from, to, control);
+    const std::size_t kind_count = restore_update_counts(from, to, moves.values.tensors, control);
     move_values(from, to, moves.values, dtype, control);
+    initialize_thawed_parameters(moves.thawed, to);
     from.values.reset();
     return std::make_unique<OptimizerStateMove>(std::move(from), to, std::move(moves.moments), kind_count,
                                                 dtype, control);
@@ -133,7 +201,12 @@ std::unique_ptr<OptimizerStateMove> move_values_first(RankState from, const Stat
 
 std::vector<mover::BoxInMemory> list_boxes(const std::vector<model::ParameterSpec>& specs,
                                            const model::ParameterTensors& tensors) {
-    return list_boxes(specs, optim::make_whole_shards(specs), tensors);
+    std::vector<mover::BoxInMemory> boxes;
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+        for (const layout::Placement& placement : specs[i].placements)
+            boxes.push_back({specs[i].name, placement, tensors[i]});
+    }
+    return boxes;
 }
 
 std::vector<mover::BoxInMemory> list_boxes(const std::vector<model::ParameterSpec>& specs,

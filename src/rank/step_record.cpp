@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "rank/parameter_updates.hpp"
 #include "trireme/records/step_outcome.hpp"
 #include "trireme/setup/clock_costs.hpp"
 
@@ -45,6 +46,18 @@ void record_waits(const plan::RankWaits& waits, std::span<double> record) {
     record[Fields::wait_tensor] = waits.tensor;
     record[Fields::wait_data] = waits.data;
     record[Fields::wait_other] = waits.others;
+}
+
+void record_work(const device::Stream& stream, const RankModel& model, ParameterUpdates& updates,
+                 std::span<double> record) {
+    // The ranks of a team execute the same passes, which count once.
+    const bool counts = model.is_team_leader();
+    record[Fields::forward_layers] = counts ? stream.layer_passes.forward : 0;
+    record[Fields::backward_layers] = counts ? stream.layer_passes.backward : 0;
+    record[Fields::reduced_bytes] = static_cast<double>(updates.take_sent_bytes());
+    const optim::Optimizer* const optimizer = updates.optimizer();
+    record[Fields::moment_bytes] =
+        optimizer == nullptr ? 0 : static_cast<double>(optimizer->count_moment_bytes());
 }
 
 void record_energy(const records::EnergyPhases& energy, std::span<double> record) {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
-#include <map>
 #include <ostream>
 
+#include "records/run_header.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/layout/layout.hpp"
 #include "trireme/plan/decision.hpp"
@@ -28,119 +28,6 @@ std::string format_duration(double seconds) {
     if (whole_seconds >= 3600) return fmt::format("{}h{:02}m", whole_seconds / 3600, whole_seconds / 60 % 60);
     if (whole_seconds >= 60) return fmt::format("{}m{:02}s", whole_seconds / 60, whole_seconds % 60);
     return fmt::format("{}s", whole_seconds);
-}
-
-std::string describe_model(const model::ModelConfig& model, std::size_t parameters) {
-    const std::string heads = model.key_value_heads() == model.heads
-                                  ? format_count(model.heads, "head")
-                                  : format_count(model.heads, "head") + ", " +
-                                        format_count(model.key_value_heads(), "key-value head");
-    const std::string input =
-        model.reads_images()
-            ? fmt::format("images of {0} x {0} in patches of {1} x {1}", model.image.size, model.image.patch)
-            : fmt::format("{} positions, vocabulary {}{}", format_with_commas(model.positions),
-                          format_with_commas(model.vocabulary),
-                          model.has_vocabulary_head() ? (model.tied ? ", tied head" : ", untied head") : "");
-    const std::string labels =
-        model.task == Task::classify ? fmt::format(", {} classes", model.labels) : std::string();
-    return fmt::format("model     {} ({}, {}): {} parameters, {} of width {}, {}, {}{}\n", model.name,
-                       to_string(model.family), to_string(model.task), format_with_commas(parameters),
-                       format_count(model.layers, "block"), model.width, heads, input, labels);
-}
-
-// Names the stored model that the parameters come from, and lists in which ways this model or run differs from
-// the stored one. Empty without a stored model.
-std::string describe_init(const setup::Job& job) {
-    if (!job.stored_model) return {};
-    if (job.resumes) {
-        std::string lines = "resume    " + job.stored_model->path();
-        if (job.config.resumed_options) {
-            for (const std::string& change : job.config.resumed_options->changes) lines += "; " + change;
-            if (!job.config.resumed_options->layout.empty())
-                lines += "\nresume    " + job.config.resumed_options->layout;
-        }
-        if (!job.rate_change.empty()) lines += "\nresume    " + job.rate_change;
-        return lines + "\n";
-    }
-    const checkpoint::LoadReport report =
-        check_parameters(*job.stored_model, list_unique_parameters(build_layers(job.model)));
-    std::string line = "init      " + job.stored_model->path();
-    if (!report.missing_parameters.empty()) {
-        line += fmt::format("; new parameter tensors of the head: {} ({}, ...)",
-                            report.missing_parameters.size(), report.missing_parameters.front());
-    }
-    if (!report.unused_tensors.empty()) {
-        line += fmt::format("; stored tensors that this model does not use: {} ({}, ...)",
-                            report.unused_tensors.size(), report.unused_tensors.front());
-    }
-    return line + "\n";
-}
-
-std::string describe_corpus(const setup::Job& job) {
-    if (!job.corpus) {
-        return fmt::format("samples   synthetic, of {} tokens each; the run computes no values\n",
-                           format_with_commas(job.samples.max_length));
-    }
-    const data::CorpusInfo& corpus = job.corpus->info();
-    const std::string contents =
-        corpus.kind == data::RowKind::image
-            ? fmt::format("{} images in {} classes", format_with_commas(corpus.rows), corpus.classes)
-            : fmt::format("{} rows, {} tokens ({})", format_with_commas(corpus.rows),
-                          format_with_commas(corpus.tokens), corpus.tokenizer_name);
-    return fmt::format(
-        "corpus    {}: {}; training samples {}, validation samples {}, longest sample {} tokens\n", corpus.path,
-        contents, format_with_commas(job.samples.train.size()),
-        format_with_commas(job.samples.validation.size()), format_with_commas(job.samples.max_length));
-}
-
-// Returns the line with the numbers of ranks and stages, the replicas per stage, and the tensor-parallel size
-// of the first replica.
-std::string describe_layout(const plan::Plan& plan, std::size_t ranks) {
-    const layout::Layout& layout = plan.layout;
-    std::string replicas;
-    for (const layout::StageLayout& stage : layout.stages) {
-        replicas += fmt::format("{}{}", replicas.empty() ? "" : ",", stage.replicas.size());
-    }
-    return fmt::format("layout    {}: {}, replicas {}, tensor ranks {}, schedule {}\n",
-                       format_count(ranks, "rank"), format_count(layout.stages.size(), "stage"), replicas,
-                       layout.stages.front().replicas.front().ranks.size(), plan.schedule);
-}
-
-// Returns the line with the usable cores of the ranks, for example "cores     0-3 for rank 0 on node-1; 4-7 for
-// rank 1 on node-1". Lists at most four sets of cores.
-std::string describe_cores(const Manifest& manifest) {
-    constexpr std::size_t max_core_sets = 4;
-    std::map<std::pair<std::string, std::string>, std::vector<int>> ranks_by_cores;
-    for (std::size_t rank = 0; rank < manifest.cores.size(); ++rank)
-        ranks_by_cores[{manifest.hosts[rank], manifest.cores[rank]}].push_back(static_cast<int>(rank));
-    std::vector<std::string> core_sets;
-    for (const auto& [place, ranks] : ranks_by_cores)
-        core_sets.push_back(
-            fmt::format("{} for {} on {}", place.second, layout::ranks_to_string(ranks), place.first));
-    if (core_sets.empty()) return "";
-    const std::size_t unnamed_sets = core_sets.size() - std::min(core_sets.size(), max_core_sets);
-    core_sets.resize(core_sets.size() - unnamed_sets);
-    return fmt::format("cores     {}{}\n", fmt::join(core_sets, "; "),
-                       unnamed_sets > 0 ? "; for the other ranks see manifest.json" : "");
-}
-
-// Returns the line with the predicted memory of the fullest rank, in GB, or in MB if it is less than 1 GB.
-std::string describe_memory(const setup::RankMemory& memory) {
-    const bool uses_megabytes = memory.total() < 1'000'000'000;
-    const auto format_in_unit = [&](std::size_t bytes) {
-        return fmt::format("{:.1f}", static_cast<double>(bytes) * (uses_megabytes ? 1e-6 : 1e-9));
-    };
-    const auto format_purpose = [&](const char* name, std::size_t bytes) {
-        return bytes > 0 ? fmt::format(", {} {}", name, format_in_unit(bytes)) : "";
-    };
-    return fmt::format(
-        "memory    {} {} on the fullest rank: parameters {}, gradients {}, optimizer {}, activations {}, "
-        "workspace {}, messages {}{}{}{}\n",
-        format_in_unit(memory.total()), uses_megabytes ? "MB" : "GB", format_in_unit(memory.parameters),
-        format_in_unit(memory.gradients), format_in_unit(memory.optimizer), format_in_unit(memory.activations),
-        format_in_unit(memory.workspace), format_in_unit(memory.messages),
-        format_purpose("copy for checkpoints", memory.copy), format_purpose("GPU kernels", memory.kernels),
-        format_purpose("copy for checkpoints in host memory", memory.copy_beside_gpu));
 }
 
 // Returns, for example, "loss 1.2345  "; empty for ghost runs, which compute no loss.
@@ -207,6 +94,12 @@ std::string describe(const policy::SlownessChange& change) {
     return fmt::format("is slow: it takes {:.1f} times as long as others", change.factor);
 }
 
+// Returns, for example, "frozen 8/12  "; empty if no block is frozen.
+std::string format_depth(const StepOutcome& outcome, const model::ModelConfig& model) {
+    const int frozen = outcome.size.frozen_blocks;
+    return frozen == 0 ? "" : fmt::format("frozen {}/{}  ", frozen, model.layers);
+}
+
 // Returns the remark at the end of a step's line; may be empty.
 const char* find_step_remark(const StepOutcome& outcome) {
     if (outcome.is_skipped) return "  SKIPPED: loss or gradient not finite";
@@ -220,25 +113,7 @@ Console::Console(std::ostream& out, const setup::Job& job) : out_(out), job_(job
 void Console::print_header(const Manifest& manifest, const plan::Plan& plan, const std::string& origin,
                            const setup::RankMemory& memory, const std::string& run_dir) {
     if (job_.config.run.quiet) return;
-    out_ << describe_model(job_.model, manifest.parameters) << describe_init(job_) << describe_corpus(job_);
-    if (!origin.empty()) out_ << "plan      " << origin << '\n';
-    out_ << describe_layout(plan, manifest.hosts.size());
-    const std::string warning =
-        setup::make_idle_warning(job_.config, plan, static_cast<int>(manifest.hosts.size()));
-    if (!warning.empty()) out_ << "warning   " << warning << '\n';
-    const char* const note =
-        job_.config.run.is_batch_raised ? " (--batch is not set; one sample per micro-batch)" : "";
-    out_ << fmt::format(
-        "step      {}{}, {}, {} on {}, {} per rank\n", format_count(job_.config.run.batch, "sample"), note,
-        format_count(static_cast<std::size_t>(plan.microbatches()), "micro-batch"), to_string(job_.dtype),
-        manifest.device, format_count(static_cast<std::size_t>(manifest.threads), "thread"));
-    if (!manifest.gpu_messages.empty()) out_ << "messages  " << manifest.gpu_messages << '\n';
-    if (!manifest.kernel_times.empty())
-        out_ << "kernels   times as measured, " << manifest.kernel_times << '\n';
-    out_ << describe_cores(manifest) << describe_memory(memory);
-    const std::string elastic = setup::describe_elastic(job_, plan);
-    if (!elastic.empty()) out_ << "elastic   " << elastic << '\n';
-    if (!manifest.slow.empty()) out_ << "slow      on purpose: " << setup::describe(manifest.slow) << '\n';
+    out_ << describe_run(job_, manifest, plan, origin, memory);
     if (!run_dir.empty()) out_ << "run       " << run_dir << '\n';
     flush();
 }
@@ -262,10 +137,11 @@ void Console::print_step(std::size_t step, const StepOutcome& outcome, const set
     const double mfu = flops.compute_step_flops(outcome.size) / (outcome.seconds * peak_flops);
     const double remaining_seconds =
         step_seconds_ / static_cast<double>(step_count_) * static_cast<double>(job_.steps - step - 1);
-    out_ << fmt::format("step {:>5}/{}  {}{:>7.0f} tokens/s  MFU {:>4.1f} %  {}{} left{}\n", step + 1,
+    out_ << fmt::format("step {:>5}/{}  {}{:>7.0f} tokens/s  MFU {:>4.1f} %  {}{}{} left{}\n", step + 1,
                         job_.steps, format_loss(outcome),
                         static_cast<double>(outcome.size.tokens) / outcome.seconds, 100 * mfu,
-                        format_update(outcome), format_duration(remaining_seconds), find_step_remark(outcome));
+                        format_update(outcome), format_depth(outcome, job_.model),
+                        format_duration(remaining_seconds), find_step_remark(outcome));
     if (job_.config.run.verbose) {
         out_ << fmt::format(
             "            {:.3f} s, per rank {:.3f} s in kernels and {:.3f} s waiting; {} tokens, {} with "

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "records/step_fields.hpp"
 #include "records/summary_fields.hpp"
 #include "trireme/base/error.hpp"
 

@@ -127,6 +127,10 @@ void add_records(const comm::GatheredNumbers& all, device::MemorySpace memory_sp
         outcome.waits += times.waits * (1 / ranks);
     }
     outcome.padded_tokens = static_cast<std::size_t>(all.sum(RecordFields::padded_tokens));
+    outcome.work = {.forward_layers = all.sum(RecordFields::forward_layers),
+                    .backward_layers = all.sum(RecordFields::backward_layers),
+                    .reduced_bytes = all.sum(RecordFields::reduced_bytes),
+                    .moment_bytes = all.sum(RecordFields::moment_bytes)};
     outcome.peak_bytes = static_cast<std::size_t>(all.max(RecordFields::peak_bytes));
     outcome.energy_of_ranks = list_energy(all);
     outcome.stop = find_stop(all);

@@ -157,7 +157,7 @@ public:
         running_plan_.save = [this, step] { return saving_->save_at_once(step, make_run_state(step)); };
         running_plan_.complete_trainer = [this] { complete_trainer(); };
         const records::PlanChange change = carry_out_transition(transition, running_plan_);
-        saving_->change_parts(list_parts(context_.current.gradients, resources_.session.size()));
+        saving_->change_state(plan_saving(job_, context_.current, resources_.session.size()).state);
         return change;
     }
 
@@ -314,7 +314,7 @@ private:
                                          .origin = context_.plan_chooser.origin(),
                                          .steps = context_.recorder.steps_so_far()}),
                 .views = trainer_->list_state_views(),
-                .updates = trainer_->update_count(),
+                .updates = trainer_->update_counts(),
                 .resizing = trainer_->resizing_state()};
     }
 

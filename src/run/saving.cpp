@@ -34,6 +34,19 @@ std::string read_report(const std::array<std::int32_t, 64>& text) {
     return {characters, ::strnlen(characters, sizeof text)};
 }
 
+// Returns the checkpoint parts. The part (HDF5 file) of a rank has the elements that the rank owns; a rank that
+// owns no elements has no part.
+std::vector<checkpoint::CheckpointPart> list_parts(const stage::GradientPlan& gradients, int ranks) {
+    std::vector<checkpoint::CheckpointPart> parts;
+    for (int rank = 0; rank < ranks; ++rank) {
+        layout::HeldState held_state = make_held_state(gradients.tensors, gradients.pieces, gradients.buckets,
+                                                       /*shards_optimizer=*/true, rank);
+        if (held_state.owned.empty()) continue;
+        parts.push_back({.rank = static_cast<std::uint64_t>(rank), .boxes = std::move(held_state.owned)});
+    }
+    return parts;
+}
+
 }  // namespace
 
 SavingConfig plan_saving(const setup::Job& job, const setup::PlanState& current, int ranks) {
@@ -44,6 +57,8 @@ SavingConfig plan_saving(const setup::Job& job, const setup::PlanState& current,
     for (const model::ParameterSpec& spec : all_specs) specs[spec.name] = &spec;
     for (const layout::HeldTensor& tensor : current.gradients.tensors)
         tensors.push_back(checkpoint::make_checkpoint_tensor(*specs.at(tensor.name), type, type));
+    for (std::size_t t = 0; t < tensors.size(); ++t)
+        tensors[t].has_moments = current.gradients.tensors[t].is_trained;
     checkpoint::ModelDescription description{
         .config = make_config_text(job.model, tensors, job.stored_model ? job.stored_model->config_text() : ""),
         .tokenizer = job.tokenizer ? job.tokenizer->to_bytes() : "",
@@ -60,17 +75,6 @@ SavingConfig plan_saving(const setup::Job& job, const setup::PlanState& current,
     plan.state.moments = count_moments(job.config.optimizer);
     plan.state.parts = list_parts(current.gradients, ranks);
     return plan;
-}
-
-std::vector<checkpoint::CheckpointPart> list_parts(const stage::GradientPlan& gradients, int ranks) {
-    std::vector<checkpoint::CheckpointPart> parts;
-    for (int rank = 0; rank < ranks; ++rank) {
-        layout::HeldState held_state = make_held_state(gradients.tensors, gradients.pieces, gradients.buckets,
-                                                       /*shards_optimizer=*/true, rank);
-        if (held_state.owned.empty()) continue;
-        parts.push_back({.rank = static_cast<std::uint64_t>(rank), .boxes = std::move(held_state.owned)});
-    }
-    return parts;
 }
 
 Saving::Saving(SavingConfig plan, std::unique_ptr<comm::Communicator> group,
@@ -267,8 +271,8 @@ void Saving::finish() {
     end_checkpoint();
 }
 
-void Saving::change_parts(std::vector<checkpoint::CheckpointPart> parts) {
-    plan_.state.parts = std::move(parts);
+void Saving::change_state(checkpoint::CheckpointState state) {
+    plan_.state = std::move(state);
     copy_buffer_ = {};
     layout_.reset();
     model_file_.reset();

@@ -37,15 +37,11 @@ struct SavingConfig {
 // Returns the configuration without the members that rank 0 chooses: `checkpoints` and `run_id`.
 SavingConfig plan_saving(const setup::Job& job, const setup::PlanState& current, int ranks);
 
-// Returns the checkpoint parts. The part (HDF5 file) of a rank has the elements that the rank owns; a rank that
-// owns no elements has no part.
-std::vector<checkpoint::CheckpointPart> list_parts(const stage::GradientPlan& gradients, int ranks);
-
 // The state that a rank saves.
 struct RunState {
     std::string facts;                              // about the run, see make_run_facts(); equal on all ranks
     std::vector<checkpoint::StateView> views = {};  // all parameters and moments that the rank holds
-    std::uint64_t updates = 0;                      // number of updates done
+    checkpoint::UpdateCounts updates = {};          // of the trained parameters that the rank holds
     std::optional<model::ResizingState> resizing = {};  // empty if the rank is not allowed to prune channels
 };
 
@@ -80,8 +76,8 @@ public:
     // If ranks failed with a ConfigError, all ranks throw the ConfigError of the lowest such rank. A rank that
     // failed with a ResourceError throws this error.
     void check_saved();
-    // Sets the parts that ranks write from now on. No checkpoint may be in progress.
-    void change_parts(std::vector<checkpoint::CheckpointPart> parts);
+    // Sets the tensors and the parts that ranks write from now on. No checkpoint may be in progress.
+    void change_state(checkpoint::CheckpointState state);
 
     // Sets the trace that records the work of the worker thread.
     void set_trace(device::Trace* trace) { trace_ = trace; }

@@ -129,7 +129,8 @@ void add_training_memory(const SizedPlan& sized_plan, const optim::OptimizerConf
                          const stage::LocalParameters& parameters, std::vector<RankMemory>& memories) {
     OptimizerMemory optimizer_memory(sized_plan, optimizer);
     std::vector<std::size_t> parameter_sizes;
-    for (const model::ParameterSpec& spec : parameters.specs()) parameter_sizes.push_back(spec.size());
+    for (const model::ParameterSpec& spec : parameters.specs())
+        if (spec.is_trained) parameter_sizes.push_back(spec.size());
     for (std::size_t i = 0; i < memories.size(); ++i) {
         RankMemory& memory = memories[i];
         const std::vector<std::size_t>& updated_shards =
@@ -269,7 +270,8 @@ stage::LocalWork make_local_work(const SizedPlan& sized_plan, int rank) {
         const auto s = static_cast<std::size_t>(stage);
         work.specs.push_back({.layers = plan.layout.stages[s].layers,
                               .part = find_tensor_part(plan, stage, rank),
-                              .recompute = plan.recompute[s]});
+                              .recompute = plan.recompute[s],
+                              .first_trained_layer = plan.first_trained_layer()});
     }
     return work;
 }

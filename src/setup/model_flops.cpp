@@ -13,11 +13,18 @@ bool needs_only_target_rows(const model::Layer& layer) {
 
 ModelFlops count_model_flops(const model::ModelConfig& model) {
     ModelFlops flops{.attention_factor = static_cast<double>(model.layers * model.width),
+                     .width = static_cast<double>(model.width),
                      .is_causal = model.is_causal()};
-    for (const model::Layer& layer : build_layers(model)) {
-        double& parameters = needs_only_target_rows(layer) ? flops.head_parameters : flops.body_parameters;
-        parameters += static_cast<double>(count_matmul_parameters(layer, model));
-    }
+    const std::vector<model::Layer> layers = build_layers(model);
+    const auto count = [&](std::size_t l) {
+        return static_cast<double>(count_matmul_parameters(layers[l], model));
+    };
+    for (std::size_t l = 0; l < layers.size(); ++l)
+        (needs_only_target_rows(layers[l]) ? flops.head_parameters : flops.body_parameters) += count(l);
+    flops.embedding_parameters = count(0);
+    flops.block_parameters = count(1) + count(2);
+    for (const model::ParameterSpec& spec : list_parameters(layers.back()))
+        if (spec.is_tied) flops.tied_parameters = static_cast<double>(spec.size());
     return flops;
 }
 
@@ -31,9 +38,12 @@ std::size_t count_matmul_parameters(const model::Layer& layer, const model::Mode
 }
 
 double ModelFlops::compute_step_flops(const StepSize& size, double attention) const {
-    return 6 * body_parameters * static_cast<double>(size.tokens) +
-           6 * head_parameters * static_cast<double>(size.targets) +
-           attention * attention_factor * size.square_length_sum;
+    const double frozen_blocks = size.frozen_blocks;
+    const double frozen_body = frozen_blocks > 0 ? embedding_parameters + frozen_blocks * block_parameters : 0;
+    const double frozen_head = frozen_blocks > 0 ? tied_parameters : 0;
+    return (6 * body_parameters - 4 * frozen_body) * static_cast<double>(size.tokens) +
+           (6 * head_parameters - 2 * frozen_head) * static_cast<double>(size.targets) +
+           attention * (attention_factor - frozen_blocks * width * 2 / 3) * size.square_length_sum;
 }
 
 }  // namespace trireme::setup

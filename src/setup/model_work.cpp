@@ -43,26 +43,36 @@ public:
             current.plan.shards_optimizer ? find_min_replicas(current.plan.layout) : 1;
         const double state_values =
             static_cast<double>(count_state_values(job.config.optimizer, job.dtype)) / updating_replicas;
-        bytes_per_parameter_ = static_cast<double>(byte_size(job.dtype)) +
-                               (1 + state_values) * static_cast<double>(byte_size(accumulator_type(job.dtype)));
+        training_bytes_per_parameter_ =
+            (1 + state_values) * static_cast<double>(byte_size(accumulator_type(job.dtype)));
     }
 
     policy::LayerWork predict_layer(std::size_t layer) const {
-        const stage::StageSpec spec{
-            .layers = {layer, 1}, .part = part_, .recompute = find_recomputation(layer)};
+        const stage::StageSpec spec{.layers = {layer, 1},
+                                    .part = part_,
+                                    .recompute = find_recomputation(layer),
+                                    .first_trained_layer = current_.plan.first_trained_layer()};
         const stage::PassVariant variant{.dtype = job_.dtype, .cuts_rows = current_.plan.cuts_rows};
         const stage::StageMemory memory =
             predict(job_.model, spec, current_.largest_microbatches.front(), variant);
         const plan::TrainingCosts costs =
             derive_stage_work(job_.model, spec, variant).predict_costs(shape_, seconds_);
         constexpr double picosecond = 1e-12;
-        return {.matmuls = picosecond * static_cast<double>(costs.forward.matmul_picoseconds +
-                                                            costs.backward.matmul_picoseconds),
-                .other_kernels = picosecond * static_cast<double>(costs.forward.other_picoseconds +
-                                                                  costs.backward.other_picoseconds),
-                .state_bytes = static_cast<std::size_t>(bytes_per_parameter_ * count_parameters(layer)),
-                .activation_bytes = memory.activations,
-                .workspace_bytes = memory.scratch + memory.block_activations + memory.exchange};
+        const auto count_seconds = [](const plan::PassCost& cost) {
+            return picosecond * static_cast<double>(cost.kernel_picoseconds());
+        };
+        const double halves = count_seconds(costs.backward_input) + count_seconds(costs.backward_weight);
+        return {
+            .matmuls = picosecond * static_cast<double>(costs.forward.matmul_picoseconds +
+                                                        costs.backward.matmul_picoseconds),
+            .other_kernels = picosecond * static_cast<double>(costs.forward.other_picoseconds +
+                                                              costs.backward.other_picoseconds),
+            .forward = count_seconds(costs.forward),
+            .backward_weight =
+                halves > 0 ? count_seconds(costs.backward) * count_seconds(costs.backward_weight) / halves : 0,
+            .state_bytes = count_state_bytes(spec),
+            .activation_bytes = memory.activations,
+            .workspace_bytes = memory.scratch + memory.block_activations + memory.exchange};
     }
 
 private:
@@ -81,13 +91,15 @@ private:
         return current_.plan.recompute[static_cast<std::size_t>(stage - stages.begin())];
     }
 
-    // Returns the number of parameters of a layer on one rank.
-    double count_parameters(std::size_t layer) const {
-        std::size_t parameters = 0;
-        for (const model::ParameterSpec& spec :
-             trireme::model::list_parameters(build_layers(job_.model, part_)[layer]))
-            parameters += spec.size();
-        return static_cast<double>(parameters);
+    // Returns the bytes of the state of a layer on one rank: values and, of trained parameters, gradients and
+    // the rank's shard of the optimizer state.
+    std::size_t count_state_bytes(const stage::StageSpec& spec) const {
+        double bytes = 0;
+        for (const model::ParameterSpec& parameter : stage::Stage(job_.model, spec).parameters())
+            bytes += static_cast<double>(parameter.size()) *
+                     (static_cast<double>(byte_size(job_.dtype)) +
+                      (parameter.is_trained ? training_bytes_per_parameter_ : 0));
+        return static_cast<std::size_t>(bytes);
     }
 
     const Job& job_;
@@ -95,7 +107,7 @@ private:
     model::TensorPart part_;
     plan::MicrobatchShape shape_;
     plan::KernelSeconds seconds_;
-    double bytes_per_parameter_ = 0;  // value, gradient, and the rank's shard of the optimizer state
+    double training_bytes_per_parameter_ = 0;  // gradient, and the rank's shard of the optimizer state
 };
 
 }  // namespace

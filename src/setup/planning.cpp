@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
-#include <unordered_map>
 
 #include "trireme/base/regular_file.hpp"
 #include "trireme/layout/balanced_cut.hpp"
@@ -89,7 +87,8 @@ plan::PlanWish make_wish(const config::RunConfig& config, layout::Layout layout,
             .is_per_replica = request.is_per_replica,
             .recompute = config.layout.recompute,
             .cuts_rows = config.layout.sequence_parallel,
-            .shards_optimizer = config.layout.shard_optimizer};
+            .shards_optimizer = config.layout.shard_optimizer,
+            .frozen = request.frozen};
 }
 
 layout::Layout make_grid(const config::RunConfig& config, const model::ModelConfig& model, int ranks) {
@@ -108,8 +107,9 @@ layout::Layout make_grid(const config::RunConfig& config, const model::ModelConf
     layout::check_stage_count(facts.size(), stages);
     const std::vector<std::size_t> one_layer_per_stage(stages, 1);
     // find_measured_cuts() does not read the layers of `trial`, so any number of layers per stage will do.
-    const plan::Plan trial =
-        make_plan(make_wish(config, make_grid_layout(grid, one_layer_per_stage), make_plan_request(config)));
+    PlanRequest request = make_plan_request(config);
+    request.frozen = 0;  // the trial layout has too few layers
+    const plan::Plan trial = make_plan(make_wish(config, make_grid_layout(grid, one_layer_per_stage), request));
     return make_grid_layout(grid, find_measured_cuts(config, model, grid, trial));
 }
 
@@ -131,77 +131,6 @@ layout::Layout make_checked_layout(const config::RunConfig& config, const model:
     check_layout(layout, ranks, list_layer_facts(model).size(), path.empty() ? "the grid" : path);
     return layout;
 }
-
-// The parameters of a range of layers, as the ranks of tensor groups hold them. Ranks at the same position of
-// groups with equal shares hold the same slices, so that their parameters are listed only once.
-class ParameterSpecCache {
-public:
-    using SpecsPerLayer = std::vector<std::vector<model::ParameterSpec>>;
-
-    ParameterSpecCache(const model::ModelConfig& model, layout::Range layers)
-        : model_(model), layers_(layers) {}
-
-    const SpecsPerLayer& find(const model::TensorPart& part) {
-        const auto [entry, is_new] = specs_.try_emplace({part.rank, part.shares});
-        if (is_new) {
-            for (const model::Layer& layer : build_layers(model_, part, layers_))
-                entry->second.push_back(list_parameters(layer));
-        }
-        return entry->second;
-    }
-
-private:
-    const model::ModelConfig& model_;
-    layout::Range layers_;
-    std::map<std::pair<int, std::vector<std::size_t>>, SpecsPerLayer> specs_;
-};
-
-// Collects, per tensor, the slices of all ranks.
-class HeldTensorList {
-public:
-    // Adds the slices that `rank` holds of `specs`, the parameters of a layer. If a rank holds both layers that
-    // use a tied token table, its slice of the table is added once.
-    void add(const std::vector<model::ParameterSpec>& specs, std::size_t layer, int rank) {
-        for (const model::ParameterSpec& spec : specs) {
-            const std::size_t index = find_or_add_tensor(spec, layer);
-            layout::HeldTensor& tensor = tensors_[index];
-            tensor.last_use = std::min(tensor.last_use, layer);  // a backward pass visits this layer last
-            if (mark_as_holder(index, rank)) {
-                for (const layout::Placement& placement : spec.placements)
-                    tensor.slices.push_back({rank, placement.box});
-            }
-        }
-    }
-    std::vector<layout::HeldTensor> take() { return std::move(tensors_); }
-
-private:
-    std::size_t find_or_add_tensor(const model::ParameterSpec& spec, std::size_t layer) {
-        const auto [entry, is_new] = index_by_name_.emplace(spec.name, tensors_.size());
-        if (is_new) {
-            tensors_.push_back({.name = spec.name,
-                                .rows = spec.all_rows,
-                                .columns = spec.all_columns,
-                                .last_use = layer,
-                                .slices = {}});
-            is_holder_.emplace_back();
-        }
-        return entry->second;
-    }
-
-    // Marks the rank as a holder of the tensor. Returns false if the rank was marked before.
-    bool mark_as_holder(std::size_t tensor, int rank) {
-        std::vector<bool>& is_holder = is_holder_[tensor];
-        const auto r = static_cast<std::size_t>(rank);
-        if (r >= is_holder.size()) is_holder.resize(r + 1);
-        if (is_holder[r]) return false;
-        is_holder[r] = true;
-        return true;
-    }
-
-    std::vector<layout::HeldTensor> tensors_;
-    std::vector<std::vector<bool>> is_holder_;  // by tensor, then by rank
-    std::unordered_map<std::string, std::size_t> index_by_name_;
-};
 
 // Throws ConfigError if a rank of a tensor group would have no group of heads, no MLP column or no vocabulary
 // row. The find_...() functions check the shares of the whole tensor group; their results are not needed.
@@ -262,9 +191,16 @@ bool has_tied_embeddings(const layout::Layout& layout, const model::ModelConfig&
     return model.tied && model.has_vocabulary_head() && layout.stages.size() > 1;
 }
 
-// Throws ConfigError if two stages share a tied token table, but the schedule updates stages independently.
+void check_depth(int frozen, const model::ModelConfig& model) {
+    if (static_cast<std::size_t>(frozen) <= model.layers) return;
+    throw ConfigError(cat(frozen, " frozen blocks are more than the model has; freeze at most ", model.layers));
+}
+
+// Throws ConfigError if two stages share a trained token table, but the schedule updates stages independently.
 void check_tied_updates(const plan::Plan& plan, const model::ModelConfig& model) {
-    if (!has_tied_embeddings(plan.layout, model) || !plan.training.shape.updates_stages_independently) return;
+    if (!has_tied_embeddings(plan.layout, model) || plan.frozen > 0 ||
+        !plan.training.shape.updates_stages_independently)
+        return;
     throw ConfigError(cat("schedule ", plan.schedule,
                           " updates each stage independently, but the first and the last stage share the tied "
                           "token table; use --tied off, or --schedule pipedream-vertical or pipedream-2bw"));
@@ -312,7 +248,8 @@ int count_requested_ranks(const config::RunConfig& config) {
 PlanRequest make_plan_request(const config::RunConfig& config) {
     return {.schedule = config.schedule.schedule,
             .microbatches = config.schedule.microbatches,
-            .is_per_replica = has_grid(config.layout)};
+            .is_per_replica = has_grid(config.layout),
+            .frozen = config.layout.frozen};
 }
 
 plan::Plan plan_run(const config::RunConfig& config, const model::ModelConfig& model, int ranks,
@@ -325,12 +262,13 @@ plan::Plan plan_run(const config::RunConfig& config, const model::ModelConfig& m
 
 plan::Plan plan_layout(const config::RunConfig& config, const model::ModelConfig& model, layout::Layout layout,
                        const PlanRequest& request, const MemoryRestrictions& restrictions) {
+    check_depth(request.frozen, model);
     plan::PlanWish wish = make_wish(config, std::move(layout), request);
     expand_cost_option(config.costs, wish.layout.stages.size());  // throws if --cost does not fit the stages
     wish.max_activations = restrictions.max_activations;
     wish.may_split = restrictions.may_split;
     wish.may_speculate = restrictions.may_speculate;
-    wish.has_tied_embeddings = has_tied_embeddings(wish.layout, model);
+    wish.has_tied_embeddings = has_tied_embeddings(wish.layout, model) && wish.frozen == 0;
     const bool is_searched = wish.schedule == schedule::searched_schedule_name;
     plan::Plan plan = is_searched ? search_plan(config, model, std::move(wish)) : make_plan(wish);
     check_shares(plan, model);
@@ -379,22 +317,6 @@ model::TensorPart find_tensor_part(const plan::Plan& plan, int stage, int rank) 
         return {.rank = static_cast<int>(found - replica.ranks.begin()), .shares = replica.shares};
     }
     throw BugError(cat("rank ", rank, " does not hold stage ", stage));
-}
-
-std::vector<layout::HeldTensor> list_held_tensors(const plan::Plan& plan, const model::ModelConfig& model) {
-    HeldTensorList held_tensors;
-    for (const layout::StageLayout& stage : plan.layout.stages) {
-        ParameterSpecCache spec_cache(model, stage.layers);
-        for (const layout::ReplicaLayout& replica : stage.replicas) {
-            for (std::size_t r = 0; r < replica.ranks.size(); ++r) {
-                const ParameterSpecCache::SpecsPerLayer& specs_per_layer =
-                    spec_cache.find({.rank = static_cast<int>(r), .shares = replica.shares});
-                for (std::size_t l = 0; l < specs_per_layer.size(); ++l)
-                    held_tensors.add(specs_per_layer[l], stage.layers.begin + l, replica.ranks[r]);
-            }
-        }
-    }
-    return held_tensors.take();
 }
 
 }  // namespace trireme::setup

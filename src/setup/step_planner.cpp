@@ -99,7 +99,8 @@ private:
             for (std::size_t r = 0; r < replica.ranks.size(); ++r) {
                 const stage::StageSpec spec{.layers = stage.layers,
                                             .part = {.rank = static_cast<int>(r), .shares = replica.shares},
-                                            .recompute = recompute_[s]};
+                                            .recompute = recompute_[s],
+                                            .first_trained_layer = plan_.first_trained_layer()};
                 const int rank = replica.ranks[r];
                 Candidate candidate{.work = &works_.find(spec, {}, replica.ranks.front()),
                                     .rank = rank,
@@ -217,6 +218,7 @@ const PlannedStep& StepPlanner::plan_step(std::size_t step) {
         planned.size.square_length_sum += std::pow(length, 2);
     }
     planned.size.targets = count_targets(job_, visits);
+    planned.size.frozen_blocks = current_.plan.frozen;
     const std::size_t common_length = find_common_length(visits, samples, policy, job_.samples.max_length);
     for (std::vector<plan::SampleVisit>& microbatch_visits : form_microbatches(visits, planned.fit))
         planned.microbatches.push_back(

@@ -69,10 +69,10 @@ void GhostPasses::charge(const GhostPass& ghost, const PassTime& time) {
     ghost.events.after_layer();
 }
 
-// Charges a backward pass in equal fractions, one per layer from last to first. Reports the gradients of a
-// layer after its fraction.
+// Charges a backward pass in equal fractions, one per trained layer from last to first. Reports the gradients
+// of a layer after its fraction.
 void GhostPasses::charge_layers(const GhostPass& ghost, const PassTime& time) {
-    const auto& layers = ghost.stage.layer_parameters();
+    const auto& layers = ghost.stage.trained_parameters();
     const PassTime layer_time = time / static_cast<double>(layers.size());
     for (std::size_t l = layers.size(); l-- > 0;) {
         charge(ghost, layer_time);
@@ -129,13 +129,14 @@ void GhostPasses::restore_stash(const GhostPass& ghost) {
     stage.forward(uncharged_pass, make_boundary_tensor(stage.is_first()), stash, workspace_);
     if (is_weight_half)
         stage.backward_input(uncharged_pass, make_boundary_tensor(stage.is_last()),
-                             make_boundary_tensor(stage.is_first()), stash);
+                             make_boundary_tensor(stage.is_first_trained()), stash);
 }
 
 device::Tensor GhostPasses::forward(const GhostPass& ghost, device::ConstTensor input) {
     const PassKey key = make_key(ghost);
     if (const PassTime* const time = find_time(key)) {
         charge(ghost, *time);
+        ghost.pass.stream.layer_passes.forward += static_cast<double>(ghost.stage.count_layers());
         return ghost.stage.is_last() ? device::Tensor{} : make_boundary_rows(ghost);
     }
     device::Tensor output;
@@ -147,8 +148,12 @@ device::Tensor GhostPasses::forward(const GhostPass& ghost, device::ConstTensor 
 
 void GhostPasses::backward(const GhostPass& ghost, device::ConstTensor grad_output, device::Tensor grad_input) {
     const PassKey key = make_key(ghost);
-    if (const PassTime* const time = find_time(key))
+    if (const PassTime* const time = find_time(key)) {
+        if (ghost.instruction.op != schedule::Op::backward_input)
+            ghost.pass.stream.layer_passes.backward +=
+                static_cast<double>(ghost.stage.trained_parameters().size());
         return ghost.completes_gradients ? charge_layers(ghost, *time) : charge(ghost, *time);
+    }
     restore_stash(ghost);
     measure_pass(key, ghost.pass, [&] {
         const auto& [instruction, stage, pass, stash, events, completes_gradients] = ghost;
@@ -173,8 +178,9 @@ void GhostPasses::rehearse(const std::vector<Stage>& stages, const std::vector<i
             return is_model_end ? device::Tensor{} : make_boundary_rows(ghost);
         };
         forward(ghost, make_boundary_tensor(stages[s].is_first()));
+        if (!stages[s].is_trained()) continue;
         const device::Tensor grad_output = make_boundary_tensor(stages[s].is_last());
-        const device::Tensor grad_input = make_boundary_tensor(stages[s].is_first());
+        const device::Tensor grad_input = make_boundary_tensor(stages[s].is_first_trained());
         const std::vector<schedule::Op> halves{schedule::Op::backward_input, schedule::Op::backward_weight};
         for (const schedule::Op op : splits_backward ? halves : std::vector{schedule::Op::backward}) {
             ghost.instruction.op = op;

@@ -42,6 +42,25 @@ std::vector<HeldBucket> select_shared_buckets(std::vector<HeldBucket> buckets) {
     return buckets;
 }
 
+// Returns the bytes of an element of the bucket's gradients.
+std::size_t count_element_bytes(const HeldBucket& bucket, const model::ParameterTensors& gradients) {
+    return byte_size(gradients[bucket.parameters.front()].dtype);
+}
+
+// Returns the bytes that this rank sends when the gradients of the bucket are reduced: those of the portions of
+// other holders.
+std::size_t count_scattered_bytes(const HeldBucket& bucket, const model::ParameterTensors& gradients) {
+    std::size_t elements = 0;
+    for (const Portion& portion : bucket.portions) elements += portion.elements;
+    return (elements - bucket.own().elements) * count_element_bytes(bucket, gradients);
+}
+
+// Returns the bytes that this rank sends when the sums of the bucket are gathered: those of its own portion to
+// each other holder.
+std::size_t count_gathered_bytes(const HeldBucket& bucket, const model::ParameterTensors& gradients) {
+    return (bucket.portions.size() - 1) * bucket.own().elements * count_element_bytes(bucket, gradients);
+}
+
 // Returns per parameter the indices of its buckets in `buckets`. `parameters` is the number of parameters.
 std::vector<std::vector<std::size_t>> list_buckets_by_parameter(const std::vector<HeldBucket>& buckets,
                                                                 std::size_t parameters) {
@@ -74,6 +93,7 @@ struct GradientExchange::State {
     std::vector<HeldBucket> buckets_;  // buckets of this rank that have several holders
     std::vector<std::vector<std::size_t>> buckets_by_parameter_;  // indices in buckets_
     std::size_t buffer_bytes_ = 0;
+    std::size_t sent_bytes_ = 0;  // of gradients
     std::vector<TransferBuffer> transfer_buffers_;
     bool may_start_ = true;
 
@@ -116,7 +136,8 @@ GradientExchange::State::State(const GradientPlan& plan, int rank,
 void GradientExchange::State::begin_step(bool may_start) {
     require_nothing_in_flight("begin_step");
     may_start_ = may_start;
-    is_complete_.assign(specs_.size(), false);
+    is_complete_.clear();
+    for (const model::ParameterSpec& spec : specs_) is_complete_.push_back(!spec.is_trained);
     incomplete_parameters_.clear();
     for (const HeldBucket& bucket : buckets_) incomplete_parameters_.push_back(bucket.parameters.size());
     bucket_states_.assign(buckets_.size(), BucketState::waiting);
@@ -178,6 +199,7 @@ void GradientExchange::State::start_ready_buckets() {
         buffer.bucket = b;
         buffer.transfer =
             BucketTransfer::start_reduce_scatter(buckets_[b], gradients_, buffer.memory, tensor_location_);
+        sent_bytes_ += count_scattered_bytes(buckets_[b], gradients_);
         bucket_states_[b] = BucketState::in_flight;
         --ready_buckets_;
     }
@@ -222,6 +244,7 @@ void GradientExchange::State::all_gather(TransferKind kind, const model::Paramet
         buffer.bucket = b;
         buffer.transfer =
             BucketTransfer::start_all_gather(buckets_[b], kind, tensors, buffer.memory, tensor_location_);
+        if (kind == TransferKind::sums) sent_bytes_ += count_gathered_bytes(buckets_[b], tensors);
     }
 }
 
@@ -253,6 +276,8 @@ GradientExchange::~GradientExchange() = default;
 GradientExchange::GradientExchange(GradientExchange&& other) noexcept = default;
 
 const std::vector<optim::ParameterShard>& GradientExchange::own_shards() const { return state_->own_shards_; }
+
+std::size_t GradientExchange::take_sent_bytes() { return std::exchange(state_->sent_bytes_, 0); }
 
 std::size_t GradientExchange::bytes() const { return state_->transfer_buffers_.size() * state_->buffer_bytes_; }
 

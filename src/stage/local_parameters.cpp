@@ -15,6 +15,14 @@ std::vector<model::ParameterSpec> remove_duplicates(const std::vector<model::Par
     return unique_specs;
 }
 
+// Returns the specs of the gradients. Those of frozen parameters have no elements.
+std::vector<model::ParameterSpec> make_gradient_specs(std::vector<model::ParameterSpec> specs) {
+    for (model::ParameterSpec& spec : specs) {
+        if (!spec.is_trained) spec.rows = spec.columns = 0;
+    }
+    return specs;
+}
+
 }  // namespace
 
 LocalParameters::LocalParameters(const std::vector<model::ParameterSpec>& specs, device::DType dtype,
@@ -22,7 +30,7 @@ LocalParameters::LocalParameters(const std::vector<model::ParameterSpec>& specs,
     : specs_(remove_duplicates(specs)) {
     for (std::size_t c = 0; c < copies.values; ++c) values_.emplace_back(specs_, dtype, memory_space);
     for (std::size_t c = 0; c < copies.gradients; ++c)
-        gradients_.emplace_back(specs_, accumulator_type(dtype), memory_space);
+        gradients_.emplace_back(make_gradient_specs(specs_), accumulator_type(dtype), memory_space);
     for (std::size_t i = 0; i < specs_.size(); ++i) indices_[specs_[i].name] = i;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "stage/step_gradients.hpp"
 #include "trireme/kernels/fill.hpp"
 #include "trireme/kernels/rows.hpp"
 #include "trireme/model/tensor_group.hpp"
@@ -21,9 +22,7 @@ struct LocalStages::InFlightMicrobatch {
 struct LocalStages::StepState {
     StepWork work;
     std::map<int, model::LossState> outcomes = {};  // losses, by number of the micro-batch within the step
-    // By stage: the backward pass that completes the stage's gradients; absent if no micro-batch has rows.
-    std::map<int, schedule::Instruction> last_backward = {};
-    std::vector<std::size_t> missing_uses = {};  // per parameter: number of layers without gradients yet
+    StepGradients gradients{};
 };
 
 namespace {
@@ -52,7 +51,8 @@ LocalStages::LocalStages(const LocalWork& work, comm::Communicator* group, devic
     uses_per_parameter_.assign(parameters_.specs().size(), 0);
     for (Stage& stage : stages_) {
         stage.bind(parameters_);
-        for (const std::size_t parameter : stage.list_parameter_uses()) ++uses_per_parameter_[parameter];
+        for (const std::size_t parameter : stage.list_trained_parameter_uses())
+            ++uses_per_parameter_[parameter];
     }
     if (group != nullptr)
         group_ = std::make_unique<model::TensorGroup>(
@@ -104,16 +104,16 @@ void LocalStages::add_step(StepWork work) {
     buffers_.add_step(work);
     const int first_microbatch = steps_added_ * execution_->shape.microbatches;
     StepState& state = steps_.emplace(steps_added_++, StepState{.work = std::move(work)}).first->second;
-    state.missing_uses = uses_per_parameter_;
+    state.gradients = StepGradients(uses_per_parameter_);
     for (schedule::Instruction next : execution_->program) {
-        const bool can_complete = next.op == schedule::Op::backward || next.op == schedule::Op::backward_weight;
         next.microbatch += first_microbatch;
-        if (can_complete && count_rows(next.microbatch) > 0) state.last_backward[next.stage] = next;
+        if (has_microbatch(next.op) && count_rows(next.microbatch) > 0) state.gradients.add_pass(next);
     }
 }
 
 bool LocalStages::has_reduced_gradients(int step) const {
-    if (exchanges_ == nullptr || executed_reduces_.size() < stages_.size()) return false;
+    const auto trained_stages = static_cast<std::size_t>(std::ranges::count_if(stages_, &Stage::is_trained));
+    if (exchanges_ == nullptr || trained_stages == 0 || executed_reduces_.size() < trained_stages) return false;
     const bool has_reduced =
         std::ranges::all_of(executed_reduces_, [&](const auto& executed) { return executed.second > step; });
     return has_reduced && steps_.contains(step) && (*exchanges_)[find_gradient_copy(step)].is_finished();
@@ -165,8 +165,9 @@ void LocalStages::finish_send(const schedule::Instruction& send) {
     if (send.op == schedule::Op::send_backward) {
         buffers_.give_back(in_flight.grad_input);
         erase_if_done(key);
-    } else if (!execution_->shape.is_training) {
+    } else if (!execution_->shape.trains(send.stage)) {
         buffers_.give_back(in_flight.stash);
+        in_flight_.erase(key);
     }
 }
 
@@ -231,19 +232,27 @@ void LocalStages::forward(const schedule::Instruction& instruction) {
     const model::Pass pass = make_pass(instruction.microbatch);
     in_flight.output = ghosts_ ? ghosts_->forward({instruction, stage, pass, *in_flight.stash, events_}, input)
                                : stage.forward(pass, input, *in_flight.stash, buffers_.workspace(), events_);
-    if (!execution_->shape.is_training) finish_evaluation_pass(instruction, in_flight);
+    if (!execution_->shape.trains(instruction.stage)) finish_untrained_pass(instruction, in_flight);
 }
 
-// Ends a forward pass of an evaluation: records its results and releases buffers that no later pass reads.
-void LocalStages::finish_evaluation_pass(const schedule::Instruction& forward, InFlightMicrobatch& in_flight) {
+// Ends a forward pass that no backward pass follows, in an evaluation or in a frozen stage: records its results
+// and releases buffers that no later pass reads.
+void LocalStages::finish_untrained_pass(const schedule::Instruction& forward, InFlightMicrobatch& in_flight) {
     const auto [op, stage, microbatch, age, mhz] = forward;
     buffers_.give_back(in_flight.input);
-    if (stage > 0 && is_executed_here(stage - 1, microbatch)) {
-        buffers_.give_back(in_flight_.at({stage - 1, microbatch}).stash);
-    }
+    release_output(stage - 1, microbatch);
     if (!find_stage(stage).is_last()) return;
     record_outcome(microbatch, find_stage(stage), *in_flight.stash);
     buffers_.give_back(in_flight.stash);
+    in_flight_.erase({stage, microbatch});
+}
+
+// Releases the output of a stage without backward passes that this rank has not sent, because it also executes
+// the next stage.
+void LocalStages::release_output(int stage, int microbatch) {
+    if (stage < 0 || !is_executed_here(stage, microbatch)) return;
+    buffers_.give_back(in_flight_.at({stage, microbatch}).stash);
+    in_flight_.erase({stage, microbatch});
 }
 
 device::ConstTensor LocalStages::find_grad_output(const schedule::Instruction& instruction) {
@@ -254,7 +263,7 @@ device::ConstTensor LocalStages::find_grad_output(const schedule::Instruction& i
 }
 
 device::Tensor LocalStages::take_grad_input(const schedule::Instruction& instruction) {
-    if (find_stage(instruction.stage).is_first()) return {};
+    if (find_stage(instruction.stage).is_first_trained()) return {};
     device::Tensor& buffer = in_flight_.at({instruction.stage, instruction.microbatch}).grad_input;
     return buffer = buffers_.take_rows(instruction, find_own_rows(make_pass(instruction.microbatch)).count);
 }
@@ -291,10 +300,10 @@ void LocalStages::backward(const schedule::Instruction& backward) {
     const bool has_input_half = op != schedule::Op::backward_weight;
     const device::ConstTensor grad_output = has_input_half ? find_grad_output(backward) : device::ConstTensor{};
     const device::Tensor grad_input = has_input_half ? take_grad_input(backward) : device::Tensor{};
-    set_gradient_callback(backward);
+    const bool is_last = steps_.at(find_step(backward)).gradients.is_last(backward);
+    set_gradient_callback(find_step(backward), is_last);
     if (ghosts_) {
-        ghosts_->backward({backward, stage, pass, stash, events_, completes_gradients(backward)}, grad_output,
-                          grad_input);
+        ghosts_->backward({backward, stage, pass, stash, events_, is_last}, grad_output, grad_input);
     } else if (op == schedule::Op::backward) {
         stage.backward(pass, grad_output, grad_input, stash, buffers_.workspace(), events_);
     } else if (op == schedule::Op::backward_input) {
@@ -324,6 +333,7 @@ void LocalStages::finish_backward(const schedule::Instruction& backward) {
         erase_if_done(next_stage);
     }
     buffers_.give_back(in_flight.stash);
+    if (find_stage(stage).is_first_trained()) release_output(stage - 1, microbatch);
     in_flight.are_passes_done = true;
     erase_if_done({stage, microbatch});
 }
@@ -334,15 +344,8 @@ void LocalStages::erase_if_done(const Key& key) {
     if (found->second.are_passes_done && found->second.grad_input.data == nullptr) in_flight_.erase(found);
 }
 
-// Returns true if `backward` is the last backward pass of its stage in its step.
-bool LocalStages::completes_gradients(const schedule::Instruction& backward) const {
-    const schedule::Instruction& last = steps_.at(find_step(backward)).last_backward.at(backward.stage);
-    return last.op == backward.op && last.microbatch == backward.microbatch;
-}
-
-void LocalStages::set_gradient_callback(const schedule::Instruction& backward) {
-    const int step = find_step(backward);
-    events_.after_layer_gradients = [this, is_last = completes_gradients(backward), step](const auto& indices) {
+void LocalStages::set_gradient_callback(int step, bool is_last) {
+    events_.after_layer_gradients = [this, is_last, step](const auto& indices) {
         if (is_last) {
             complete_parameters(step, indices);
         } else if (exchanges_ != nullptr) {
@@ -352,10 +355,7 @@ void LocalStages::set_gradient_callback(const schedule::Instruction& backward) {
 }
 
 void LocalStages::complete_parameters(int step, const std::vector<std::size_t>& parameters) {
-    std::vector<std::size_t> completed;
-    for (const std::size_t parameter : parameters) {
-        if (--steps_.at(step).missing_uses[parameter] == 0) completed.push_back(parameter);
-    }
+    const std::vector<std::size_t> completed = steps_.at(step).gradients.complete(parameters);
     if (exchanges_ != nullptr) (*exchanges_)[find_gradient_copy(step)].mark_complete(completed);
 }
 
@@ -364,8 +364,8 @@ void LocalStages::reduce(int stage) {
     const int step = executed_reduces_[stage]++;
     if (step >= steps_added_) return;  // programs may reach past the last step of the execution
     clear_gradient_copies(step);
-    if (!steps_.at(step).last_backward.contains(stage))
-        complete_parameters(step, find_stage(stage).list_parameter_uses());
+    if (!steps_.at(step).gradients.has_backward(stage))
+        complete_parameters(step, find_stage(stage).list_trained_parameter_uses());
 }
 
 // The STEPs of a step are adjacent in a program: the first one updates all stages, the others do nothing.

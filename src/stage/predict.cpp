@@ -106,7 +106,9 @@ public:
         forward();
         end_pass(schedule::Op::forward);
         memory.stash_after_forward = stash_.arena.mark();
-        if (variant_.halves == BackwardHalves::together) {
+        if (!stage_.is_trained()) {
+            // There is no backward pass.
+        } else if (variant_.halves == BackwardHalves::together) {
             backward();
             end_pass(schedule::Op::backward);
         } else {
@@ -129,9 +131,9 @@ public:
     TrainingWork list_work(bool has_halves) {
         TrainingWork work;
         work.forward = record_work([&] { forward(); });
-        work.backward = record_work([&] { backward(); });
+        if (stage_.is_trained()) work.backward = record_work([&] { backward(); });
         stash_.clear();
-        if (!has_halves) return work;
+        if (!has_halves || !stage_.is_trained()) return work;
         forward();
         work.backward_input = record_work([&] { backward_input(); });
         work.backward_weight = record_work([&] { backward_weight(); });
@@ -152,11 +154,11 @@ private:
     }
     void backward() {
         stage_.backward(make_pass(true), make_boundary_tensor(stage_.is_last()),
-                        make_boundary_tensor(stage_.is_first()), stash_, workspace_);
+                        make_boundary_tensor(stage_.is_first_trained()), stash_, workspace_);
     }
     void backward_input() {
         stage_.backward_input(make_pass(true), make_boundary_tensor(stage_.is_last()),
-                              make_boundary_tensor(stage_.is_first()), stash_);
+                              make_boundary_tensor(stage_.is_first_trained()), stash_);
     }
     void backward_weight() { stage_.backward_weight(make_pass(true), stash_); }
 

@@ -49,6 +49,8 @@ std::vector<layout::Range> list_blocks(const model::ModelConfig& config, layout:
 Stage::Stage(const model::ModelConfig& config, const StageSpec& spec)
     : spec_(spec),
       layers_(make_layers(config, spec)),
+      first_trained_(std::clamp(spec.first_trained_layer, spec.layers.begin, spec.layers.end()) -
+                     spec.layers.begin),
       block_ranges_(find_blocks(layers_)),
       width_(config.width),
       is_last_(is_head_layer(layers_.back())) {
@@ -56,12 +58,27 @@ Stage::Stage(const model::ModelConfig& config, const StageSpec& spec)
         block_of_layer_.insert(block_of_layer_.end(), block_ranges_[b].count, b);
 }
 
-std::vector<model::ParameterSpec> Stage::parameters() const { return list_unique_parameters(layers_); }
+bool Stage::is_trained_parameter(std::size_t l, const model::ParameterSpec& spec) const {
+    return l >= first_trained_ && !(spec.is_tied && spec_.first_trained_layer > 0);
+}
+
+// If two layers share a parameter, it is tied, so that it is trained in both layers or in none.
+std::vector<model::ParameterSpec> Stage::parameters() const {
+    std::vector<model::ParameterSpec> all = list_unique_parameters(layers_);
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+        for (const model::ParameterSpec& spec : list_parameters(layers_[l])) {
+            if (is_trained_parameter(l, spec)) continue;
+            std::ranges::find(all, spec.name, &model::ParameterSpec::name)->is_trained = false;
+        }
+    }
+    return all;
+}
 
 std::vector<model::ProjectionShape> Stage::projections() const {
     std::vector<model::ProjectionShape> all;
-    for (const model::Layer& layer : layers_) {
-        for (model::ProjectionShape& projection : list_projections(layer)) all.push_back(std::move(projection));
+    for (std::size_t l = first_trained_; l < layers_.size(); ++l) {
+        for (model::ProjectionShape& projection : list_projections(layers_[l]))
+            all.push_back(std::move(projection));
     }
     return all;
 }
@@ -88,15 +105,19 @@ std::vector<std::vector<model::ProjectionShape>> list_team_projections(const mod
 }
 
 void Stage::bind(const LocalParameters& parameters) {
-    for (const model::Layer& layer : layers_) {
-        auto& indices = parameter_indices_.emplace_back();
-        for (const model::ParameterSpec& spec : list_parameters(layer))
-            indices.push_back(parameters.find_index(spec.name));
+    std::vector<std::vector<std::size_t>> indices(layers_.size());  // per layer: of all parameters
+    trained_parameters_.resize(layers_.size() - first_trained_);
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+        for (const model::ParameterSpec& spec : list_parameters(layers_[l])) {
+            indices[l].push_back(parameters.find_index(spec.name));
+            if (is_trained_parameter(l, spec))
+                trained_parameters_[l - first_trained_].push_back(indices[l].back());
+        }
     }
     const auto add_copy = [&](auto& copies, const model::ParameterTensors& tensors) {
-        auto& copy = copies.emplace_back(parameter_indices_.size());
-        for (std::size_t l = 0; l < parameter_indices_.size(); ++l) {
-            for (const std::size_t i : parameter_indices_[l]) copy[l].push_back(tensors[i]);
+        auto& copy = copies.emplace_back(indices.size());
+        for (std::size_t l = 0; l < indices.size(); ++l) {
+            for (const std::size_t i : indices[l]) copy[l].push_back(tensors[i]);
         }
     };
     const CopyCounts copies = parameters.copy_counts();
@@ -105,18 +126,18 @@ void Stage::bind(const LocalParameters& parameters) {
 }
 
 void Stage::rebalance(const model::Rebalancing& rebalancing) {
-    for (model::Layer& layer : layers_) {
+    for (std::size_t l = first_trained_; l < layers_.size(); ++l) {
         std::visit(
-            [&]<class L>(L& l) {
-                if constexpr (requires { l.rebalance(rebalancing); }) l.rebalance(rebalancing);
+            [&]<class L>(L& layer) {
+                if constexpr (requires { layer.rebalance(rebalancing); }) layer.rebalance(rebalancing);
             },
-            layer);
+            layers_[l]);
     }
 }
 
-std::vector<std::size_t> Stage::list_parameter_uses() const {
+std::vector<std::size_t> Stage::list_trained_parameter_uses() const {
     std::vector<std::size_t> all;
-    for (const auto& indices : parameter_indices_) all.insert(all.end(), indices.begin(), indices.end());
+    for (const auto& indices : trained_parameters_) all.insert(all.end(), indices.begin(), indices.end());
     return all;
 }
 
@@ -132,18 +153,23 @@ void Stage::report_layer(const model::Pass& pass, std::size_t l) const {
 }
 
 // In training, successive blocks that are not recomputed in full run together, so that kernels can be fused
-// across their boundaries. In an evaluation, every block runs by itself.
+// across their boundaries. In an evaluation, every block runs by itself; frozen blocks run as in an evaluation.
 device::Tensor Stage::forward(const model::Pass& pass, device::ConstTensor input, ActivationStash& stash,
                               Workspace& workspace, const PassEvents& events) const {
     stash.inputs.resize(layers_.size());
     for (const model::Layer& layer : layers_) stash.states.push_back(make_state(layer));
+    const auto is_frozen = [&](std::size_t block) { return block_ranges_[block].begin < first_trained_; };
     const auto runs_alone = [&](std::size_t block) {
-        return !pass.is_training || find_level(stash, block) == plan::Recompute::full;
+        return !pass.is_training || is_frozen(block) || find_level(stash, block) == plan::Recompute::full;
     };
+    model::Pass evaluation_pass = pass;
+    evaluation_pass.is_training = false;
     device::Tensor output;
     for (std::size_t b = 0; b < block_ranges_.size();) {
         if (runs_alone(b)) {
-            output = run_block(pass, b++, input, stash, workspace.block_activations, events);
+            output = run_block(is_frozen(b) ? evaluation_pass : pass, b, input, stash,
+                               workspace.block_activations, events);
+            ++b;
         } else {
             layout::Range layers = block_ranges_[b++];
             for (; b < block_ranges_.size() && !runs_alone(b); ++b) layers.count += block_ranges_[b].count;
@@ -151,6 +177,7 @@ device::Tensor Stage::forward(const model::Pass& pass, device::ConstTensor input
         }
         input = output;
     }
+    pass.stream.layer_passes.forward += static_cast<double>(layers_.size());
     return output;
 }
 
@@ -232,21 +259,23 @@ void Stage::backward(const model::Pass& pass, device::ConstTensor grad_output, d
     // Each layer reads its output gradient from one buffer, and writes its input gradient to the other buffer.
     device::Tensor target_buffer = pass.scratch.tensor(pass.dtype, rows, width_);
     device::Tensor source_buffer = pass.scratch.tensor(pass.dtype, rows, width_);
-    for (std::size_t b = block_ranges_.size(); b-- > 0;) {
+    for (std::size_t b = block_ranges_.size(); b-- > block_of_layer_[first_trained_];) {
         const device::ArenaScope block_scope(workspace.block_activations);
         if (find_level(stash, b) == plan::Recompute::full) {
             run_layers(pass, block_ranges_[b], stash.inputs[block_ranges_[b].begin], stash,
                        workspace.block_activations, events);
         }
         for (std::size_t l = block_ranges_[b].end(); l-- > block_ranges_[b].begin;) {
-            const device::Tensor target = l == 0 && grad_input.is_present() ? grad_input : target_buffer;
+            const bool is_caller_buffer = l == first_trained_ && grad_input.is_present();
+            const device::Tensor target = is_caller_buffer ? grad_input : target_buffer;
             backward_layer(make_layer_pass(pass, l, stash), l, grad_output, target, stash);
-            events.after_layer_gradients(parameter_indices_[l]);
+            events.after_layer_gradients(trained_parameters_[l - first_trained_]);
             events.after_layer();
             grad_output = target;
             std::swap(target_buffer, source_buffer);
         }
     }
+    pass.stream.layer_passes.backward += static_cast<double>(trained_parameters_.size());
 }
 
 void Stage::backward_input(const model::Pass& pass, device::ConstTensor grad_output, device::Tensor grad_input,
@@ -256,10 +285,10 @@ void Stage::backward_input(const model::Pass& pass, device::ConstTensor grad_out
             throw BugError("a stage with full recomputation cannot execute half of a backward pass");
     }
     stash.grad_outputs.resize(layers_.size());
-    for (std::size_t l = layers_.size(); l-- > 0;) {
+    for (std::size_t l = layers_.size(); l-- > first_trained_;) {
         report_layer(pass, l);
         stash.grad_outputs[l] = grad_output;
-        const bool is_caller_buffer = l == 0 && grad_input.is_present();
+        const bool is_caller_buffer = l == first_trained_ && grad_input.is_present();
         const device::Tensor target =
             is_caller_buffer ? grad_input : stash.arena.tensor(pass.dtype, find_own_rows(pass).count, width_);
         visit_layer(layers_[l], stash.states[l], [&](const auto& layer, auto& state) {
@@ -272,7 +301,7 @@ void Stage::backward_input(const model::Pass& pass, device::ConstTensor grad_out
 }
 
 void Stage::backward_weight(const model::Pass& pass, ActivationStash& stash, const PassEvents& events) const {
-    for (std::size_t l = layers_.size(); l-- > 0;) {
+    for (std::size_t l = layers_.size(); l-- > first_trained_;) {
         report_layer(pass, l);
         const device::ArenaScope scope(pass.scratch);
         visit_layer(layers_[l], stash.states[l], [&](const auto& layer, auto& state) {
@@ -280,9 +309,10 @@ void Stage::backward_weight(const model::Pass& pass, ActivationStash& stash, con
                                   stash.inputs[l], stash.grad_outputs[l], state,
                                   gradients_[stash.gradient_copy][l], pass.scratch);
         });
-        events.after_layer_gradients(parameter_indices_[l]);
+        events.after_layer_gradients(trained_parameters_[l - first_trained_]);
         events.after_layer();
     }
+    pass.stream.layer_passes.backward += static_cast<double>(trained_parameters_.size());
 }
 
 }  // namespace trireme::stage

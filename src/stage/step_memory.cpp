@@ -17,6 +17,11 @@ std::string make_block_key(const model::ModelConfig& model, const StageSpec& blo
     return key;
 }
 
+// True if the first trained block computes a gradient that no frozen layer reads.
+bool discards_input_gradient(const StageSpec& stage) {
+    return stage.first_trained_layer > 0 && stage.layers.begin <= stage.first_trained_layer;
+}
+
 // Returns the index of a compute instruction in TrainingMemory::workspaces.
 std::size_t find_workspace_index(schedule::Op op) { return static_cast<std::size_t>(op); }
 
@@ -38,16 +43,17 @@ BackwardPasses find_backward_passes(const schedule::Program& program) {
 }
 
 StepMemoryPlanner::StepMemoryPlanner(const LocalWork& work)
-    : model_(work.model), stages_(work.stages), variant_(work.variant) {
+    : model_(work.model), stages_(work.stages), specs_(work.specs), variant_(work.variant) {
     std::map<std::string, std::size_t> kinds;
     for (const StageSpec& spec : work.specs) {
-        levels_.push_back(spec.recompute);
+        std::size_t& frozen_blocks = frozen_blocks_.emplace_back();
         std::vector<std::size_t>& blocks = blocks_.emplace_back();
         for (const layout::Range& layers : list_blocks(work.model, spec.layers)) {
             const StageSpec block{.layers = layers, .part = spec.part};
             const auto [kind, is_new] = kinds.try_emplace(make_block_key(work.model, block), kinds_.size());
             if (is_new) kinds_.push_back(block);
             blocks.push_back(kind->second);
+            if (layers.begin < spec.first_trained_layer) ++frozen_blocks;
         }
     }
 }
@@ -92,29 +98,34 @@ const TrainingMemory& StepMemoryPlanner::predict_block(std::size_t kind, plan::R
     return memory;
 }
 
-// In training, a stage keeps the stashes of all blocks; in an evaluation, the output of one block at a time.
+// In training, a stage keeps the stashes of all trained blocks. Frozen blocks run as in an evaluation, which
+// keeps the output of one block at a time.
 // The first half of a split backward pass also keeps the gradients between the blocks, and what each block
 // needs for its second half. It begins with the last block, which may need temporaries on top of what is kept.
 TrainingMemory StepMemoryPlanner::predict_stage(std::size_t s, const BatchShape& batch, BackwardPasses passes,
                                                 const std::vector<plan::Recompute>& levels) {
     const std::vector<std::size_t>& blocks = blocks_[s];
-    const auto find_level = [&](std::size_t b) { return levels.empty() ? levels_[s] : levels[b]; };
+    const auto find_level = [&](std::size_t b) { return levels.empty() ? specs_[s].recompute : levels[b]; };
+    const std::size_t frozen_blocks = frozen_blocks_[s];
     TrainingMemory total;
     std::size_t kept = 0;
     for (std::size_t b = 0; b < blocks.size(); ++b) {
-        const TrainingMemory& block = predict_block(blocks[b], find_level(b), batch, passes);
+        const bool is_frozen = b < frozen_blocks;
+        const TrainingMemory& block =
+            predict_block(blocks[b], find_level(b), batch, is_frozen ? BackwardPasses::none : passes);
         total.peak = elementwise_max(total.peak, block.peak);
         for (std::size_t op = 0; op < total.workspaces.size(); ++op)
             total.workspaces[op] = elementwise_max(total.workspaces[op], block.workspaces[op]);
-        kept += round_up_to_cache_lines(block.stash_after_forward);
+        if (!is_frozen) kept += round_up_to_cache_lines(block.stash_after_forward);
     }
     if (passes == BackwardPasses::none) return total;
-    total.peak.activations = kept;
     const std::size_t gradient_bytes = round_up_to_cache_lines(count_row_bytes(batch));
-    for (std::size_t b = blocks.size(); passes != BackwardPasses::whole && b-- > 0;) {
+    if (frozen_blocks > 0) kept += gradient_bytes;  // the output of the last frozen block has the same size
+    total.peak.activations = kept;
+    for (std::size_t b = blocks.size(); passes != BackwardPasses::whole && b-- > frozen_blocks;) {
         if (find_level(b) == plan::Recompute::full) continue;
         const TrainingMemory& block = predict_block(blocks[b], find_level(b), batch, passes);
-        if (b > 0) kept += gradient_bytes;
+        if (b > frozen_blocks || discards_input_gradient(specs_[s])) kept += gradient_bytes;
         total.peak.activations =
             std::max(total.peak.activations, kept + block.peak.activations - block.stash_after_forward);
         kept += round_up_to_cache_lines(block.stash_after_input_half - block.stash_after_forward);

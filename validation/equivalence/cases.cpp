@@ -64,6 +64,7 @@ constexpr std::array models{
 constexpr std::array recomputes{"none", "selective", "full", "unlike"};
 constexpr std::array partitions{"uniform", "parameters", "type", "listed"};
 constexpr std::array lengths{"pad", "pack", "fixed"};
+constexpr std::array frozen_blocks{0, 1, 2, 4};  // of four blocks
 constexpr std::array precisions{"--dtype f64 --device reference", "--dtype f32 --device cpu"};
 
 // Gives access to the levels of a case and the table entries that they select. Open factors have no entry.
@@ -245,6 +246,7 @@ std::vector<FactorLevels> factor_levels() {
         {"sequence-parallel", on_and_off},
         {"length", as_texts(lengths)},
         {"precision", {"f64", "f32"}},
+        {"frozen", names(frozen_blocks, [](int blocks) { return std::to_string(blocks); })},
     };
 }
 
@@ -287,7 +289,8 @@ std::string training_options(const Case& chosen) {
     return levels.of(models, Factor::model).options + std::string(" ") +
            levels.of(precisions, Factor::precision) + " --batch " + std::to_string(batch) +
            " --corpus corpus.h5 --layers 4 --positions 24 --dropout 0.1 --lr 5e-3 --validation-share 0.2 "
-           "--warmup-steps 3";
+           "--warmup-steps 3 --frozen " +
+           std::to_string(levels.of(frozen_blocks, Factor::frozen));
 }
 
 std::string evaluation_options(const Case& chosen) {

@@ -24,6 +24,7 @@ struct Factor {
         rows,  // sequence parallelism between the branches
         length,
         precision,
+        frozen,  // frozen blocks
     };
 };
 

@@ -1,5 +1,5 @@
-// A run that changes its plan every five steps, between random layouts of any number of ranks, has the results
-// of a single rank. Its decisions can be replayed bit for bit.
+// A run that changes its plan every five steps, between random layouts of any number of ranks and perhaps with
+// other frozen blocks, has the results of a single rank. Its decisions can be replayed bit for bit.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -29,6 +29,7 @@ struct ChangingRun {
     const char* precision;
     bool is_double;
     const char* way;
+    bool freezes = false;  // the changes also freeze and thaw blocks
 };
 
 void PrintTo(const ChangingRun& run, std::ostream* out) { *out << run.name; }  // for GoogleTest
@@ -41,21 +42,41 @@ constexpr std::array changing_runs{
                 2, in_double, true, "--schedule gpipe --sequence-parallel on"},
     ChangingRun{"Gpt2TiedInSingle", "--model gpt2-tiny --tied on --width 16 --heads 4", 4, in_single, false,
                 ""},
+    ChangingRun{"Gpt2TiedThatFreezes", "--model gpt2-tiny --tied on --width 16 --heads 4", 4, in_double, true,
+                "--length pack", true},
+    ChangingRun{"LlamaUntiedThatFreezesInSingle",
+                "--model llama-tiny --tied off --width 16 --heads 4 --groups 2 --mlp-width 20", 2, in_single,
+                false, "--shard-optimizer off --schedule gpipe --sequence-parallel on", true},
 };
+
+// Frozen blocks after each change.
+constexpr std::array depths{1, 1, 3, 4, 2, 0, 2, 3, 1, 1, 0};
+static_assert(depths.size() == steps / period - 1);
 
 class PlanChanges : public testing::TestWithParam<ChangingRun> {
 protected:
-    // Writes a decision with a random layout after every fifth step.
-    void write_decisions(std::size_t ranks) {
-        std::ofstream file(folder_.file("decisions.jsonl"));
+    // Writes a decision with a random layout after every fifth step. A number of frozen blocks that does not
+    // change is omitted.
+    void write_decisions(std::size_t ranks, const std::string& name = "decisions.jsonl") {
+        std::ofstream file(folder_.file(name));
         for (std::size_t step = period; step < steps; step += period) {
-            const plan::Decision decision{
+            plan::Decision decision{
                 .step = step,
                 .layout = make_random_layout(
                     step,
                     {.ranks = ranks, .layers = 11, .max_shares = GetParam().max_shares, .max_replicas = 3})};
+            const std::size_t change = step / period - 1;
+            const bool is_new = change == 0 || depths[change] != depths[change - 1];
+            if (GetParam().freezes && is_new) decision.frozen = depths[change];
             file << to_json(decision) << '\n';
         }
+    }
+
+    // Returns the results of a single rank, which only changes the frozen blocks.
+    Figures run_on_one_rank() {
+        if (!GetParam().freezes) return trials_.run_steps(training(), 0, 0);
+        write_decisions(1, "depths.jsonl");
+        return trials_.run_steps(training() + " --decisions depths.jsonl", 1, 0);
     }
 
     std::string training() const {
@@ -93,7 +114,7 @@ TEST_P(PlanChanges, MatchASingleRank) {
     for (const char* const way : {"overlap", "twins", "restart"}) {
         EXPECT_EQ(run_with_changes(max_ranks, programs() - 1, "decisions.jsonl", way), moved) << way;
     }
-    const Difference apart = difference(moved, trials_.run_steps(training(), 0, 0));
+    const Difference apart = difference(moved, run_on_one_rank());
     EXPECT_TRUE(is_within_tolerance(apart, GetParam().is_double)) << to_string(apart);
     EXPECT_EQ(moved.losses.size(), steps);
 }
@@ -133,8 +154,8 @@ TEST_P(PlanChangesAndCheckpoints, ResumeBitForBit) {
 std::string name_of_run(const testing::TestParamInfo<ChangingRun>& info) { return info.param.name; }
 
 INSTANTIATE_TEST_SUITE_P(Every, PlanChanges, testing::ValuesIn(changing_runs), name_of_run);
-INSTANTIATE_TEST_SUITE_P(Few, PlanChangesAndCheckpoints, testing::Values(changing_runs[1], changing_runs[3]),
-                         name_of_run);
+INSTANTIATE_TEST_SUITE_P(Few, PlanChangesAndCheckpoints,
+                         testing::Values(changing_runs[1], changing_runs[3], changing_runs[4]), name_of_run);
 
 // Schedules that keep micro-batches in flight across steps drain before a plan change, as for an evaluation.
 TEST(PlanChangesWithWorkInFlight, MatchARunThatDrainsAtTheSameSteps) {

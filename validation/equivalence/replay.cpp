@@ -33,12 +33,12 @@ std::size_t stage_of_layer(const layout::Layout& layout, std::size_t layer) {
     return static_cast<std::size_t>(std::ranges::find_if(layout.stages, holds) - layout.stages.begin());
 }
 
-// Returns per stage the parameters that its layers are the first to use.
+// Returns per stage the trained parameters that its layers are the first to use.
 std::vector<Shards> shards_of_stages(const model::ModelConfig& model, const layout::Layout& layout,
                                      const std::vector<model::ParameterSpec>& specs) {
     std::vector<Shards> stages(layout.stages.size());
-    std::vector<bool> has_stage(specs.size(), false);
-    const Shards whole = optim::make_whole_shards(specs);
+    std::vector<bool> has_stage;
+    for (const model::ParameterSpec& spec : specs) has_stage.push_back(!spec.is_trained);
     const std::vector<model::Layer> layers = build_layers(model);
     for (std::size_t layer = 0; layer < layers.size(); ++layer) {
         for (const model::ParameterSpec& used : list_parameters(layers[layer])) {
@@ -46,7 +46,8 @@ std::vector<Shards> shards_of_stages(const model::ModelConfig& model, const layo
             const auto number = static_cast<std::size_t>(at);
             if (has_stage[number]) continue;
             has_stage[number] = true;
-            stages[stage_of_layer(layout, layer)].push_back(whole[number]);
+            stages[stage_of_layer(layout, layer)].push_back(
+                {number, {{0, specs[number].rows}, {0, specs[number].columns}}});
         }
     }
     return stages;
@@ -65,7 +66,8 @@ public:
           state_(state),
           rule_(rule),
           stream_(rank::make_stream(job.config.precision.device, 1)),
-          model_(job.model, job.dtype, device::MemorySpace::host, memory_for(job, state)),
+          model_(job.model, job.dtype, device::MemorySpace::host, memory_for(job, state), plan::Recompute::none,
+                 state.plan.first_trained_layer()),
           sampler_(job.samples.train.size(), job.config.run.seed, job.config.data.order),
           scratch_("norm", model_.parameters().size() * bytes_for_square, device::MemorySpace::host),
           shards_(shards_of_stages(job.model, state.plan.layout, model_.parameters())) {
@@ -74,6 +76,7 @@ public:
                                      device::MemorySpace::host);
         }
         initialize_parameters(stream_, model_.parameters(), add_version(), job.config.run.seed);
+        launch(stream_, kernels::Copy{.input = versions_.back().all(), .output = model_.values().all()});
     }
 
     Replayed run() {
@@ -158,7 +161,7 @@ private:
                 rule_.clips_per_stage ? std::sqrt(squares[stage]) : norm, job_.config.optimizer.clip);
             optimizers_[stage].update(stream_, newest, model_.gradients(),
                                       compute_learning_rate(job_.config.optimizer, step, job_.steps), scale);
-            if (rule_.clips_per_stage || stage == 0) count_update(scale < 1);
+            if (rule_.clips_per_stage ? !shards_[stage].empty() : stage == 0) count_update(scale < 1);
         }
     }
 

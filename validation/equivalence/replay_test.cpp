@@ -75,6 +75,11 @@ const std::array all_in_flight{
              "--shard-optimizer off",
              {2, 1, 0}},
 
+    InFlight{"PipeDreamFrozenStage",
+             gpt2_untied,
+             "--schedule pipedream --pipe 4 --microbatches 1 --frozen 2 --clip 0.1 --eval-every 5",
+             {3, 2, 1, 0}},
+
     InFlight{"VerticalSyncFourStages",
              gpt2_tied,
              "--schedule pipedream-vertical --pipe 4 --microbatches 1 --clip 100 --eval-every 5",
@@ -110,6 +115,11 @@ const std::array all_in_flight{
              "--schedule pipedream-vertical --layout replicas-3-3-2.json --microbatches 5 --length pack "
              "--clip 0.1",
              {2, 2, 2}},
+    InFlight{"VerticalSyncFrozenTable",
+             gpt2_tied,
+             "--schedule pipedream-vertical --pipe 3 --data 2 --microbatches 1 --length pack --frozen 1 "
+             "--clip 0.1",
+             {2, 2, 2}},
 
     InFlight{"TwoBufferedTwoStages",
              gpt2_tied,
@@ -141,6 +151,11 @@ const std::array all_in_flight{
              gpt2_tied,
              "--schedule pipedream-2bw --layout replicas-2-1.json --microbatches 2 --length pack --clip 0.1",
              {1, 1}},
+    InFlight{"TwoBufferedFrozenStages",
+             llama_untied,
+             "--schedule pipedream-2bw --pipe 4 --tensor 2 --microbatches 3 --frozen 3 --shard-optimizer off "
+             "--clip 0.1",
+             {1, 1, 1, 1}},
     InFlight{"TwoBufferedReplicas332",
              gpt2_tied,
              "--schedule pipedream-2bw --layout replicas-3-3-2.json --microbatches 6 --clip 0.1 --eval-every 5",

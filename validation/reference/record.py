@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import tempfile
 
 import numpy as np
@@ -13,6 +14,7 @@ from cases import SEED, without_float32
 
 OPTIMIZER = {"beta1": 0.9, "beta2": 0.95, "epsilon": 1e-8, "weight_decay": 0.1, "clip": 1.0}
 STEPS = 10
+DEPTHS = (0, 0, 1, 2, 1, 0, 2, 1, 0, 0)  # frozen blocks in each of ten updates
 FORMULA_BAR = 1e-12  # largest distance of the recorded float64 run from the formula
 LEAST_MARGIN = 1e-4  # least distance of a choice from the next best: many times the errors of float32
 
@@ -38,17 +40,37 @@ def gradients(case, model, smoothing=0.0):
     return loss.item(), logits.detach().numpy(), grads
 
 
-def train(case, model):
-    """Returns the loss before the first update and after each one, and the gradient norm at each update."""
+def make_optimizer(case, model):
     decays = [p for p in model.parameters() if p.dim() in (2, 4)]
     others = [p for p in model.parameters() if p.dim() not in (2, 4)]
-    optimizer = torch.optim.AdamW(
+    return torch.optim.AdamW(
         [{"params": decays, "weight_decay": OPTIMIZER["weight_decay"]}, {"params": others, "weight_decay": 0.0}],
         lr=case.rate, betas=(OPTIMIZER["beta1"], OPTIMIZER["beta2"]), eps=OPTIMIZER["epsilon"],
     )  # fmt: skip
+
+
+def is_frozen(name, depth):
+    """Returns whether a parameter is frozen: the embedding with the first block, then one block after another."""
+    block = re.search(r"\.(?:h|layers?)\.(\d+)\.", name)
+    if block:
+        return int(block[1]) < depth
+    return depth > 0 and any(part in ("wte", "wpe") or "embed" in part for part in name.split("."))
+
+
+def train(case, model, depths=(0,) * STEPS):
+    """Returns the loss before the first update and after each one, and the gradient norm at each update.
+
+    Each update has its own number of frozen blocks. A parameter that is frozen loses its moments, and begins anew when it
+    is trained again.
+    """
+    optimizer = make_optimizer(case, model)
     losses, norms = [], []
-    for _ in range(STEPS):
+    for depth in depths:
         optimizer.zero_grad()
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad_(not is_frozen(name, depth))
+            if not parameter.requires_grad:
+                optimizer.state.pop(parameter, None)
         loss, _ = case.run(model)
         loss.backward()
         norms.append(torch.nn.utils.clip_grad_norm_(model.parameters(), OPTIMIZER["clip"]).item())
@@ -62,6 +84,8 @@ def run_all(case, dtype):
     run = {}
     run["loss"], run["logits"], run["gradients"] = gradients(case, make_model(case, dtype))
     run["losses"], run["norms"] = train(case, make_model(case, dtype))
+    losses, norms = train(case, make_model(case, dtype), DEPTHS)
+    run["frozen"] = {"depths": np.array(DEPTHS), "losses": losses, "norms": norms}
     if case.smoothing:
         run["smoothed"] = {}
         run["smoothed"]["loss"], _, run["smoothed"]["gradients"] = gradients(
@@ -104,6 +128,10 @@ def run_errors(run, record):
     errors["logits"] = largest_error(run["logits"], record["logits"])
     for key in ("losses", "norms"):
         errors[key] = (np.abs(run[key] - record[key]) / record[key]).max()
+    errors["frozen"] = {
+        key: (np.abs(run["frozen"][key] - record["frozen"][key]) / record["frozen"][key]).max()
+        for key in ("losses", "norms")
+    }
     if "smoothed" in record:
         errors["smoothed"] = pass_errors(run["smoothed"], record["smoothed"])
     return errors

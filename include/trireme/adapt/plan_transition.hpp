@@ -58,7 +58,7 @@ std::optional<setup::PlanState> try_make_state(const setup::Job& job, const setu
 // enters those of the plan `to`; 0 if there is none.
 double predict_offload_seconds(const setup::Job& job, const setup::PlanState& from, const setup::PlanState& to);
 
-// True if the plans have equal layouts, schedules, numbers of micro-batches and extra forwards. Such plans
+// True if the plans have equal layouts, schedules, depths, numbers of micro-batches and extra forwards. Such plans
 // differ only in skipped and offloaded work, and in the clocks of passes. Each rank holds the same tensors
 // under both plans, so no state has to move.
 bool have_equal_placement(const plan::Plan& from, const plan::Plan& to);

@@ -15,7 +15,7 @@
 
 namespace trireme::archive::hdf5 {
 
-// A contiguous dataset of type f32, f64 or u8.
+// A contiguous dataset of type f32, f64, u64 or u8.
 struct Array {
     StoredType type = StoredType::f32;
     std::vector<std::uint64_t> shape = {};  // empty for a scalar
@@ -28,6 +28,8 @@ struct Array {
 // Creates a dataset, allocates its space in the file, and leaves its elements unwritten. `name` is a path
 // within the file; missing groups of the path are created. Throws ResourceError.
 Array create_array(Id file, const std::string& name, StoredType type, const std::vector<std::uint64_t>& shape);
+
+bool has_array(Id file, const std::string& name);  // `name` is in the root group
 
 // Opens the dataset `name` of `file`, whose path is `path`. Throws ConfigError if `file` has no such dataset,
 // or if the dataset is not contiguous or has a type that Array does not allow. In the message, `advice` says

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,7 +36,16 @@ struct CheckpointTensor {
     // Type in the model file from which the run started; equals `type` if there was no such file. An export to
     // Hugging Face's format converts to this type.
     archive::StoredType original_type = archive::StoredType::f32;
+    bool has_moments = true;  // false for a frozen tensor
 };
+
+// True if a checkpoint stores this field of the tensor.
+inline bool has_field(const CheckpointTensor& tensor, StateField field) {
+    return field == StateField::value || tensor.has_moments;
+}
+
+// Number of optimizer updates that the moments of a tensor contain, by the name of the tensor.
+using UpdateCounts = std::map<std::string, std::uint64_t>;
 
 // `whole` describes the whole tensor, not the slice of a rank.
 CheckpointTensor make_checkpoint_tensor(const model::ParameterSpec& whole, archive::StoredType type,
@@ -50,7 +60,7 @@ struct CheckpointPart {
 struct CheckpointState {
     std::string save_id;  // random digits that identify the save
     std::uint64_t step = 0;
-    std::size_t moments = 0;  // moments per element of a parameter: 0 to 2
+    std::size_t moments = 0;  // moments per element of a tensor that has moments: 0 to 2
     std::vector<CheckpointTensor> tensors = {};
     std::vector<CheckpointPart> parts = {};
     std::string config_sha256 = {};
@@ -58,6 +68,9 @@ struct CheckpointState {
     std::string generation_sha256 = {};  // SHA-256 of generation_config.json; empty if there is none
     std::string run = {};  // JSON object with the state of the training loop; empty if there is none
 };
+
+// Returns the indices of the tensors with moments that have elements in a part, ascending.
+std::vector<std::size_t> list_tensors_with_moments(const CheckpointState& state, const CheckpointPart& part);
 
 // Returns one line of JSON.
 std::string to_json(const CheckpointState& state);

@@ -41,7 +41,7 @@ struct StateBox {
 };
 
 // Returns the boxes of a part in the order in which they are written: the values of all boxes, then the first
-// moments of all boxes, then the second moments.
+// moments of all boxes of tensors with moments, then the second moments.
 std::vector<StateBox> list_boxes(const CheckpointState& state, const CheckpointPart& part);
 std::size_t byte_size(const CheckpointState& state, const StateBox& box);  // bytes of `box` in a part
 
@@ -65,21 +65,23 @@ private:
 
     std::size_t part_;
     std::vector<StateBox> boxes_;
-    std::vector<Extent> extents_;  // per box
+    std::vector<Extent> extents_;                    // per box
+    std::vector<std::string> tensors_with_moments_;  // names, in the order of updates_array
+    std::uint64_t updates_offset_ = 0;
     std::uint64_t checksums_offset_ = 0;
-    // Initialized last: its constructor calls write_metadata(), which sets extents_ and checksums_offset_.
+    // Initialized last: its constructor calls write_metadata(), which sets extents_ and the offsets.
     archive::hdf5::Imprint imprint_;
 };
 
 class PartWriter {
 public:
     // Creates the file of a part in `folder`, with all HDF5 metadata of the file; write() does not use HDF5.
-    // `layout` is the layout of the part, made for this save or an earlier one. `updates` is the number of
-    // optimizer updates that the moments of the part contain. `state` and `layout` must outlive the writer. The
+    // `layout` is the layout of the part, made for this save or an earlier one. `updates` has an entry for each
+    // tensor with moments in the part; others are ignored. `state` and `layout` must outlive the writer. The
     // constructor and write() throw ResourceError if the operating system reports an error such as a full disk,
     // and ConfigError if files cannot be written in `folder`.
     PartWriter(const std::filesystem::path& folder, const CheckpointState& state, const PartLayout& layout,
-               std::uint64_t updates, const PhaseObserver& before_phase = {});
+               const UpdateCounts& updates, const PhaseObserver& before_phase = {});
 
     // Returns the bytes of the rows `rows` of a box: `box` is its index in list_boxes(), and `rows` counts from
     // the first row of the box. The bytes must stay valid until the next call.
@@ -90,10 +92,11 @@ public:
 
 private:
     void begin_phase(SavePhase phase) const;
-    archive::WritableFile create_file(const std::filesystem::path& path, std::uint64_t updates) const;
+    archive::WritableFile create_file(const std::filesystem::path& path) const;
 
     const CheckpointState& state_;
     const PartLayout& layout_;
+    std::vector<std::uint64_t> updates_;  // per tensor with moments
     PhaseObserver before_phase_;
     archive::WritableFile file_;
 };

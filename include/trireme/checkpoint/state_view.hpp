@@ -31,6 +31,7 @@ public:
     explicit StateViews(std::vector<StateView> views);
 
     // Copies the elements of `box` into `to`, row by row without gaps. `to` must be exactly as long as the box.
+    // Elements of bf16 memory, the values of frozen parameters, become f32.
     // Throws BugError if the views do not cover the box.
     void copy(const std::string& tensor, StateField field, const layout::Box& box, std::span<std::byte> to,
               const device::WaitPolicy& wait_policy = {}) const;

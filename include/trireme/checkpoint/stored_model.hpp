@@ -63,16 +63,18 @@ public:
     // Reads this rank's slice of each stored parameter `specs[i]` into `values[i]`. Skips parameters that are
     // not stored. A checkpoint is read by max(`threads`, 2) threads, file by file, in the order of the offsets
     // in each file. Files in Hugging Face's format are read by the calling thread only.
-    void read(const std::vector<model::ParameterSpec>& specs, const model::ParameterTensors& values,
+    void read(const std::vector<model::ParameterSpec>& specs, std::span<const device::Tensor> values,
               int threads) const;
     // Reads a whole parameter into `bytes` as elements of `type`, a floating-point type. Rounds each element
     // once.
     void read(const model::ParameterSpec& spec, archive::StoredType type, std::span<std::byte> bytes) const;
     // Fills the memory of `views` from a checkpoint, which must have the tensors and fields of all views.
     void read(const std::vector<StateView>& views, int threads) const;
-    // Returns the number of optimizer updates after which the moments of `views` were stored. Throws
-    // ConfigError if the parts with these moments record different numbers.
-    std::uint64_t read_update_count(const std::vector<StateView>& views) const;
+    // True if a checkpoint has moments of the tensor, which was not frozen.
+    bool has_moments(const std::string& tensor) const;
+    // Returns the number of optimizer updates after which the moments of each tensor of `views` were stored.
+    // Throws ConfigError if parts record different numbers for a tensor.
+    UpdateCounts read_update_counts(const std::vector<StateView>& views) const;
 
     // Returns the stored tensors, sorted by name. StoredTensor::type is the original type (see
     // find_original_type()). StoredTensor::count_bytes() is the size in the file, where the type may differ.
@@ -139,6 +141,6 @@ LoadReport check_parameters(const StoredModel& stored, const std::vector<model::
 
 // Calls check_parameters(), then reads every stored parameter. `values` of other parameters do not change.
 LoadReport load_parameters(const StoredModel& stored, const std::vector<model::ParameterSpec>& specs,
-                           const model::ParameterTensors& values, int threads = 1);
+                           std::span<const device::Tensor> values, int threads = 1);
 
 }  // namespace trireme::checkpoint

@@ -56,9 +56,9 @@ struct LayoutConfig {
     std::string layout;  // path of a layout file, which replaces pipe, data and tensor; may be empty
     std::string partition = "uniform";  // see cut_layers(), find_balanced_cuts() and plan_pipedream_layout()
     std::uint64_t memory_limit = 0;     // bytes per rank; 0: no limit
-    bool sequence_parallel = false;
-    bool shard_optimizer = true;
+    bool sequence_parallel = false, shard_optimizer = true;
     std::vector<plan::Recompute> recompute = {plan::Recompute::none};  // one for all stages, or one per stage
+    int frozen = 0;                                                    // see plan::Plan
 };
 
 struct ScheduleConfig {
@@ -83,7 +83,7 @@ struct CostConfig {
     std::vector<schedule::StageCost> stages = {};  // one for all stages, or one per stage; may be empty
 };
 
-// `reference` has simple loops for tests, `ghost` only shapes and costs. `automatic` prefers cuda to cpu.
+// `reference` has simple loops, `ghost` only shapes and costs. `automatic` prefers cuda to cpu.
 enum class DeviceKind : std::uint8_t { reference, cpu, cuda, ghost, automatic };
 enum class Precision : std::uint8_t { f32, f64, bf16 };  // bf16 needs GPUs or ghosts
 

@@ -24,9 +24,10 @@ struct HeldState {
     std::vector<TensorBox> owned;    // elements that the rank saves; each element of a tensor has one owner
 };
 
-// Returns the state that `rank` holds. The owner of a shard owns the elements of the shard. With a sharded
-// optimizer, a rank keeps the moments of the elements that it owns. Otherwise the rank keeps the moments of all
-// elements that it holds.
+// Returns the state that `rank` holds. The owner of a shard owns the elements of the shard; the holders of a
+// frozen tensor share its elements evenly. With a sharded optimizer, a rank keeps the moments of the elements
+// of trained tensors that it owns. Otherwise the rank keeps the moments of all elements of trained tensors that
+// it holds.
 HeldState make_held_state(const std::vector<HeldTensor>& tensors, const std::vector<Piece>& pieces,
                           const std::vector<Bucket>& buckets, bool shards_optimizer, int rank);
 

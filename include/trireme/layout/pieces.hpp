@@ -23,6 +23,7 @@ struct HeldTensor {
     std::size_t columns = 0;
     std::size_t last_use = 0;  // first layer that uses the tensor; a backward pass reaches this layer last
     std::vector<Slice> slices;
+    bool is_trained = true;  // false for a frozen tensor, which has no gradient and no optimizer state
 };
 
 // A box of a tensor. All elements of the box have the same holders.
@@ -62,9 +63,9 @@ struct BucketRules {
     std::size_t max_bucket_elements = std::size_t{4} << 20;
 };
 
-// Distributes pieces over buckets. A piece that exceeds `max_bucket_elements` is cut by rows into several
-// buckets; any other piece belongs to one bucket. Buckets are sorted by descending last_use, the order in which
-// a backward pass completes them. All ranks start their reductions in this order.
+// Distributes the pieces of trained tensors over buckets. A piece that exceeds `max_bucket_elements` is cut by
+// rows into several buckets; any other piece belongs to one bucket. Buckets are sorted by descending last_use,
+// the order in which a backward pass completes them. All ranks start their reductions in this order.
 //
 // Shards are made bucket by bucket: the rows that a bucket has of a piece are divided among the holders. If
 // there are fewer rows than holders, one shard has all these rows. Its owner is the holder that owns the fewest

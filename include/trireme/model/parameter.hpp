@@ -2,6 +2,7 @@
 // are those of Hugging Face.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ struct ParameterSpec {
     bool has_weight_decay = false;  // true only for matrices
     // True for parameters of a task's head. They keep their initial values if a stored model lacks them.
     bool belongs_to_head = false;
+    bool is_tied = false;    // true for the token table if the head shares it with the embedding
+    bool is_trained = true;  // false for a frozen parameter, which has no gradient and no optimizer state
 
     std::size_t size() const { return rows * columns; }  // elements on this rank
     bool is_whole() const { return rows == all_rows && columns == all_columns; }
@@ -53,6 +56,7 @@ public:
     ParameterTensors(const std::vector<ParameterSpec>& specs, device::DType dtype, device::BufferPart memory);
 
     const device::Tensor& operator[](std::size_t i) const { return tensors_[i]; }
+    operator std::span<const device::Tensor>() const { return tensors_; }
     // Returns the whole block as one vector, including the padding between tensors, which is zero.
     device::Tensor all() const;
     std::size_t bytes() const { return memory_.bytes; }
@@ -63,10 +67,10 @@ private:
     std::vector<device::Tensor> tensors_;
 };
 
-// Fills `values` with random or constant initial values, rounded to the type of `values`. Before rounding, an
-// element's value depends only on `seed`, the parameter's name and the element's position in the whole tensor.
-// The values are therefore equal for all layouts.
+// Fills `values`, one tensor per spec, with random or constant initial values, rounded to the type of the
+// tensor. Before rounding, an element's value depends only on `seed`, the parameter's name and the element's
+// position in the whole tensor. The values are therefore equal for all layouts.
 void initialize_parameters(device::Stream& stream, const std::vector<ParameterSpec>& specs,
-                           const ParameterTensors& values, std::uint64_t seed);
+                           std::span<const device::Tensor> values, std::uint64_t seed);
 
 }  // namespace trireme::model

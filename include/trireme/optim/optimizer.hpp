@@ -23,7 +23,7 @@ struct ParameterShard {
 // Returns a view of a shard. The view is not contiguous if the shard is narrower than the parameter.
 device::Tensor view_shard(const model::ParameterTensors& tensors, const ParameterShard& shard);
 
-// Returns one shard per parameter. Each shard covers the rank's whole slice of its parameter.
+// Returns one shard per trained parameter. Each shard covers the rank's whole slice of its parameter.
 std::vector<ParameterShard> make_whole_shards(const std::vector<model::ParameterSpec>& specs);
 
 // Returns the sum of squares of the gradients in `shards`, added in the order of `shards`; 0 without shards.
@@ -84,19 +84,22 @@ public:
     void restore_backup(device::Stream& stream, const model::ParameterTensors& values);
 
     std::size_t bytes() const;  // of state and backup
+    std::size_t count_moment_bytes() const;
 
     // Initializes the master weights of a parameter with `values`, the unrounded values of the rank's whole
     // slice. Requires master weights.
     void initialize_master_weights(device::Stream& stream, std::size_t parameter, const device::Tensor& values);
 
-    // The state consists of tensors and of the number of updates. state()[k][s] is moment k of shard s. If
-    // there are master weights, the last entry of state() has them, one tensor per shard. A caller that
-    // restores a state writes into these tensors and passes the number of updates to resume_from().
-    std::size_t updates() const { return steps_; }
+    // The state consists of tensors and of the number of updates of each parameter, which is 0 for frozen
+    // parameters. state()[k][s] is moment k of shard s. If there are master weights, the last entry of
+    // state() has them, one tensor per shard. A caller that restores a state writes into these tensors and
+    // passes the numbers of updates to resume_from().
+    const std::vector<std::size_t>& updates() const { return updates_; }
+    const std::vector<model::ParameterSpec>& specs() const { return specs_; }
     const std::vector<ParameterShard>& shards() const { return shards_; }
     const std::vector<model::ParameterTensors>& state() const { return state_; }
     std::vector<model::ParameterTensors> take_state() { return std::move(state_); }
-    void resume_from(std::size_t updates) { steps_ = updates; }
+    void resume_from(std::vector<std::size_t> updates) { updates_ = std::move(updates); }
 
     // Returns the master weights, one tensor per shard, or null if there are none.
     const model::ParameterTensors* master_weights() const {
@@ -111,8 +114,8 @@ private:
     // Moments, then master weights.
     std::vector<model::ParameterTensors> state_;
     std::vector<model::ParameterTensors> backup_;  // copies of the values, then of state_; empty without backup
-    std::size_t steps_ = 0;
-    std::size_t steps_of_backup_ = 0;
+    std::vector<std::size_t> updates_;             // per parameter
+    std::vector<std::size_t> updates_of_backup_;   // as `updates_`
 };
 
 // Returns the factor that reduces the gradient norm `norm` to at most `clip`. The factor is never above 1;

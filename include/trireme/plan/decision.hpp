@@ -36,6 +36,7 @@ struct Decision {
     layout::Layout layout = {};                      // the layout of the new plan
     std::optional<int> microbatches = {};            // number per step, over all replicas; empty if unchanged
     std::optional<std::string> schedule = {};        // name of the new schedule; empty if unchanged
+    std::optional<int> frozen = {};                  // see Plan::frozen; empty if unchanged
     std::vector<double> skipped = {};                // per rank; see Plan::skipped
     std::vector<layout::Migration> migrations = {};  // see Plan::migrations
     std::vector<int> extra_forwards = {};  // per stage, of the new plan; empty if they follow from --energy
@@ -72,7 +73,7 @@ inline bool is_part_of_series(const Decision& decision) {
 // Parses `text`, the content of `file`, which has one decision per line:
 //
 //   {"step": 5, "policy": "by hand", "from": "31a0...", "to": "7bcb...", "layout": {...}, "microbatches": 4,
-//    "schedule": "1f1b", "left_out": [0, 0.75],
+//    "schedule": "1f1b", "frozen": 8, "left_out": [0, 0.75],
 //    "migrations": [{"from": 1, "to": 0, "parts": [0.25, 0.25, 0.25, 0.25]}],
 //    "extra_forwards": [1, 0], "clocks": ["1530 14*900 1530", ["16*900", "16*990"]],
 //    "reason": "...", "causes": [{"proposer": "uneven", "reason": "...", "terms": {...}}], "terms": {...},

@@ -9,34 +9,18 @@
 #include "trireme/layout/broadcast_tree.hpp"
 #include "trireme/layout/layout.hpp"
 #include "trireme/layout/migration.hpp"
+#include "trireme/plan/proved_programs.hpp"
 #include "trireme/plan/recompute.hpp"
-#include "trireme/schedule/check.hpp"
 #include "trireme/schedule/generate.hpp"
-#include "trireme/schedule/phases.hpp"
-#include "trireme/schedule/pipeline_shape.hpp"
 #include "trireme/schedule/predict.hpp"
 
 namespace trireme::plan {
 
-// One program per team. verify_programs() has proved that the programs are correct for any number of steps.
-struct ProvedPrograms {
-    schedule::PipelineShape shape;            // of one step
-    std::vector<schedule::Program> prologue;  // per team: see Phases; all empty if the schedule is synchronous
-    std::vector<schedule::Program> programs;  // per team: the body of each step
-    int look_ahead = 0;  // number of later steps whose micro-batches a body already computes; 0 if synchronous
-    int representative_steps = 1;      // see count_representative_steps()
-    bool have_common_buffers = false;  // of different steps; see have_steps_common_buffers()
-    schedule::Proof proof;             // for representative_steps
-
-    schedule::Phases phases() const { return {.prologue = prologue, .body = programs}; }
-    // True if a step can be executed by itself: no micro-batch is in flight at its end, and all instructions
-    // use the newest weights.
-    bool are_steps_independent() const { return representative_steps == 1; }
-    // Returns the program of a team over `steps` steps or over representative_steps, because later steps would
-    // only repeat these steps.
-    schedule::Program unroll_program(int team, int steps) const;
-    schedule::Program unroll_program(int team) const { return unroll_program(team, representative_steps); }
-};
+// Returns the index in the model of the first layer that is trained at depth `frozen`, the number of frozen
+// blocks. Layer 0 is the embedding, and each block has two layers.
+constexpr std::size_t find_first_trained_layer(int frozen) {
+    return frozen == 0 ? 0 : 1 + 2 * static_cast<std::size_t>(frozen);
+}
 
 // Everything that is needed to run a step.
 struct Plan {
@@ -46,6 +30,7 @@ struct Plan {
     bool cuts_rows = false;            // uses sequence parallelism
     bool shards_optimizer = true;      // each holder of a piece updates its shard of the piece
     std::string schedule = "1f1b";     // name of a schedule, or of a file with programs
+    int frozen = 0;  // depth: this number of first blocks is frozen, and then the embedding too
     std::vector<double> skipped = {};  // per rank: fraction of its matmuls in transformer blocks that it skips
                                        // or offloads in training; 0 if it skips nothing, even if it offloads
                                        // matmuls; empty if all fractions are 0
@@ -56,7 +41,8 @@ struct Plan {
     ProvedPrograms training;
     ProvedPrograms evaluation;  // forward passes only, with the same number of micro-batches
 
-    int microbatches() const { return training.shape.microbatches; }          // per step, over all replicas
+    int microbatches() const { return training.shape.microbatches; }  // per step, over all replicas
+    std::size_t first_trained_layer() const { return find_first_trained_layer(frozen); }
     int find_team(int rank) const { return find_team_of_rank(teams, rank); }  // -1 if idle
 };
 
@@ -71,7 +57,8 @@ struct PlanWish {
     std::vector<Recompute> recompute = {};  // one for all stages, or one per stage; empty: Recompute::none
     bool cuts_rows = false;
     bool shards_optimizer = true;
-    bool has_tied_embeddings = false;             // the first and the last stage share a tensor
+    bool has_tied_embeddings = false;             // the first and the last stage share a trained tensor
+    int frozen = 0;                               // see Plan
     std::vector<schedule::StageCost> costs = {};  // per stage, for schedule auto; if empty, all are equal
     // Per stage: true if schedule auto may split backward passes. If empty, schedule auto may split the
     // backward passes of all stages. Backward passes of stages with full recomputation are never split.

@@ -13,6 +13,8 @@ namespace trireme::policy {
 struct LayerWork {
     double matmuls = 1;                // seconds in the matmuls of blocks, forward and backward
     double other_kernels = 0;          // seconds in all other kernels
+    double forward = 1.0 / 3;          // seconds of both kinds of kernels in the forward pass
+    double backward_weight = 1.0 / 3;  // the same in the half of the backward pass for weights
     std::size_t state_bytes = 0;       // parameters, gradients and optimizer state
     std::size_t activation_bytes = 0;  // activation stash of one in-flight micro-batch
     std::size_t workspace_bytes = 0;   // temporary memory, which the layers of a run share

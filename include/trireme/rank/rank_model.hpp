@@ -56,6 +56,7 @@ public:
               device::Trace* trace = nullptr);
 
     bool is_idle() const { return !stages_; }
+    bool is_team_leader() const { return !groups_.tensor || groups_.tensor->rank() == 0; }
     int rank() const { return rank_; }
     const RankGroups& groups() const { return groups_; }
     stage::LocalStages& stages() { return *stages_; }  // not on an idle rank
@@ -78,8 +79,7 @@ public:
     void add_step(const std::deque<BatchView>& microbatches, stage::StepWork work);
     // Executes the prologue of the programs. Collective over the team; exchanges messages with other stages.
     void begin_steps();
-    // Executes step `step`; steps are executed in order. Communicates as begin_steps() does.
-    StepResult execute_step(int step);
+    StepResult execute_step(int step);  // called for each step in order; communicates as begin_steps() does
     void finish();  // waits until no message is in flight, and all offloaded state has returned
     // Runs an execution of one step from begin() to finish(). `batches` has one batch per micro-batch.
     StepResult execute(device::Stream& stream, const plan::ProvedPrograms& programs,
@@ -89,6 +89,7 @@ public:
     // null if kernels of `stream` read batches in host memory.
     device::GpuUploader* get_uploader(device::Stream& stream);
 
+    bool trains_any_stage() const { return !is_idle() && stages_->trains_any_stage(); }
     // True if the reduction of a step's gradients into this rank's shards is complete.
     bool has_reduced_gradients(int step) const { return !is_idle() && stages_->has_reduced_gradients(step); }
     // Returns the sum of the losses of the step's micro-batches whose last stage this rank has executed. Only
@@ -122,7 +123,6 @@ public:
 
 private:
     void reserve_memory(device::Stream& stream);
-    bool is_team_leader() const;
     std::vector<layout::Migration> list_own_team_migrations() const;
     void offload(const std::vector<layout::Migration>& migrations);
     std::unique_ptr<pipeline::Engine> make_engine(const plan::ProvedPrograms& programs,

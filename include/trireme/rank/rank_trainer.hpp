@@ -46,7 +46,7 @@ public:
 
     // Returns views of the rank's parameters and optimizer state, between segments; empty on an idle rank.
     std::vector<checkpoint::StateView> list_state_views() const;
-    std::size_t update_count() const;  // number of updates done; 0 on an idle rank
+    checkpoint::UpdateCounts update_counts() const;  // of the trained parameters that the rank holds
     // Returns the state from which this rank chooses the channels to prune; empty if it may not prune channels.
     std::optional<model::ResizingState> resizing_state();
     // Sets a function that is called just before parameters or optimizer state are overwritten.

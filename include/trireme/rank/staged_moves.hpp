@@ -10,7 +10,8 @@ namespace trireme::rank {
 // The moves of all ranks from one plan to another.
 struct StagedMoves {
     mover::StagedMove values;
-    mover::StagedMove moments;  // executed once per kind of optimizer state
+    mover::StagedMove moments;             // executed once per kind of optimizer state
+    std::vector<std::string> thawed = {};  // see StateMoves
 
     // Returns the maximum number of elements in the staging copy of node `node`. At any time, the staging copy
     // holds either the parameters or one kind of optimizer state.
@@ -18,9 +19,7 @@ struct StagedMoves {
 };
 
 // Plans the moves; see plan_state_moves() for the arguments.
-StagedMoves plan_staged_moves(const plan::Plan& from, const stage::GradientPlan& from_gradients,
-                              const plan::Plan& to, const stage::GradientPlan& to_gradients,
-                              const mover::MoveRules& rules);
+StagedMoves plan_staged_moves(const PlanTensors& from, const PlanTensors& to, const mover::MoveRules& rules);
 
 // The resources of a rank for a move through staging copies.
 struct StagingResources {

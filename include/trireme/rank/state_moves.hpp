@@ -19,20 +19,23 @@ struct RankState {
     std::vector<optim::ParameterShard> shards = {};  // shards whose optimizer state this rank keeps
     // optimizer_state[k][s] is kind k of shard s. The kinds are in the order of Optimizer::state().
     std::vector<model::ParameterTensors> optimizer_state = {};
-    std::size_t updates = 0;  // number of updates done
+    std::vector<std::size_t> updates = {};  // per spec: number of updates done
 };
 
 // The memory for a rank's state under the new plan. The pointers are null if the rank is idle.
 struct StateDestination {
     const stage::LocalParameters* parameters = nullptr;
     optim::Optimizer* optimizer = nullptr;
+    device::Stream* stream = nullptr;  // on which kernels initialize master weights
 };
 
-// Collective over `control`, which has all ranks of the job. Sets the number of updates in the optimizer of
-// `to`, and returns the number of kinds of optimizer state: moments, and master weights if the run has them.
-// Ranks that were idle know neither number, and receive both numbers from other ranks.
-std::size_t restore_update_count(const RankState& from, const StateDestination& to,
-                                 comm::Communicator& control);
+// Collective over `control`, which has all ranks of the job. Sets the number of updates of each parameter in
+// the optimizer of `to`, and returns the number of kinds of optimizer state: moments, and master weights if the
+// run has them. Ranks that were idle know none of these numbers, and receive them from other ranks. A parameter
+// that no rank has trained before gets 0 updates. `tensors` has the names of all tensors, in the same order on
+// all ranks.
+std::size_t restore_update_counts(const RankState& from, const StateDestination& to,
+                                  const std::vector<std::string>& tensors, comm::Communicator& control);
 
 // Return the boxes in memory of a rank's parameters, or of one kind of its optimizer state. An idle rank has no
 // boxes. `kind_index` is an index into RankState::optimizer_state.
@@ -42,15 +45,29 @@ std::vector<mover::BoxInMemory> find_optimizer_boxes(const RankState& state, std
 std::vector<mover::BoxInMemory> find_optimizer_boxes(const StateDestination& destination,
                                                      std::size_t kind_index);
 
-// Returns, for each parameter, the elements whose optimizer state each rank keeps under a plan. `gradients` is
-// the gradient plan of `plan`.
-std::vector<layout::HeldTensor> find_updated_tensors(const plan::Plan& plan,
-                                                     const stage::GradientPlan& gradients);
+// A plan, and its gradient plan.
+struct PlanTensors {
+    const plan::Plan& plan;
+    const stage::GradientPlan& gradients;
+};
+
+// Returns, for each tensor, the elements whose optimizer state each rank keeps under a plan.
+std::vector<layout::HeldTensor> find_updated_tensors(const PlanTensors& of);
+
+// The optimizer state that moves: for each tensor, the elements whose state each rank keeps under the old and
+// under the new plan. A tensor that is frozen in either plan has no slices after the move.
+struct MovedMoments {
+    std::vector<layout::HeldTensor> before = {};
+    std::vector<layout::HeldTensor> after = {};
+    std::vector<std::string> thawed = {};  // tensors that are frozen only in the old plan
+};
+MovedMoments find_moved_moments(const PlanTensors& from, const PlanTensors& to);
 
 // The moves of all ranks from one plan to another.
 struct StateMoves {
     mover::Move values;
     mover::Move moments;  // executed once per kind of optimizer state (moments, master weights)
+    std::vector<std::string> thawed = {};  // see MovedMoments; their state begins anew
 
     // Returns the bytes of the parameters, which have type `dtype`, plus the bytes of all optimizer state.
     // `count_elements` selects the elements of each move that count, for example
@@ -64,10 +81,12 @@ struct StateMoves {
     }
 };
 
-// Plans the moves from plan `from`, which has gradient plan `from_gradients`, to plan `to`.
-StateMoves plan_state_moves(const plan::Plan& from, const stage::GradientPlan& from_gradients,
-                            const plan::Plan& to, const stage::GradientPlan& to_gradients,
-                            const mover::MoveRules& rules);
+// Initializes the master weights of thawed parameters with the values of the parameters, which have arrived. A
+// no-op if the optimizer has no master weights.
+void initialize_thawed_parameters(const std::vector<std::string>& thawed, const StateDestination& to);
+
+// Plans the moves from one plan to another.
+StateMoves plan_state_moves(const PlanTensors& from, const PlanTensors& to, const mover::MoveRules& rules);
 
 // A move in progress of the optimizer state, one kind after the other. The old memory of each kind is freed
 // before the next kind moves.

@@ -11,6 +11,8 @@
 
 namespace trireme::rank {
 
+class ParameterUpdates;
+
 // Returns how many numbers a rank sends. If a policy needs them, they end with the times of its passes.
 std::size_t count_record_numbers(const setup::Job& job, const plan::Plan& plan);
 
@@ -19,6 +21,9 @@ StepPhases measure_phases(const device::Stream& stream, const RankModel& model, 
 
 void record_kernels(const device::Stream& stream, std::span<double> record);
 void record_waits(const plan::RankWaits& waits, std::span<double> record);
+// Records the passes of layers, the gradients that the rank has sent, and the moments that it keeps.
+void record_work(const device::Stream& stream, const RankModel& model, ParameterUpdates& updates,
+                 std::span<double> record);
 void record_energy(const records::EnergyPhases& energy, std::span<double> record);
 // Fills the fields about the GPU. `record` has RecordFields::count_on_gpus numbers. A field is NaN if `gpu` is
 // null or the driver does not report the quantity.

@@ -19,8 +19,7 @@ using Figure = std::optional<double>;  // a number of a record; unset if the rec
 
 // manifest.json: the program, the model, the plan and the machine of a run.
 struct Manifest {
-    std::string version, mpi_library;
-    std::string started;                // UTC time
+    std::string version, mpi_library, started;  // `started` is a UTC time
     std::optional<std::string> corpus;  // path; "" if the run has no corpus; unset if the file lacks the entry
     std::optional<std::string> corpus_checksum;
     std::string model;
@@ -66,6 +65,7 @@ struct StepLine {
     Figure loss;
     Figure tokens, padded_tokens;
     Figure microbatches;  // number of micro-batches that have samples, over all replicas
+    Figure frozen, forward_layers, backward_layers, reduced_bytes, moment_bytes;  // see StepWorkCounts
     Figure seconds, predicted_s;
     Figure predicted_bytes;  // on the rank that needs the most memory in this step
     Figure limit_bytes, deficit_bytes, recomputed_bytes, offloaded_bytes;  // see setup::StepFit

@@ -36,6 +36,14 @@ struct GpuStates {
     std::vector<double> used_bytes = {};
 };
 
+// The work of all ranks in a step, and the memory of their optimizer.
+struct StepWorkCounts {
+    double forward_layers = 0;   // layers times micro-batches, over all teams
+    double backward_layers = 0;  // the same; frozen layers have no backward passes
+    double reduced_bytes = 0;    // gradients that ranks sent to other ranks to sum them
+    double moment_bytes = 0;     // optimizer moments
+};
+
 // The outcome of a step. Equal on all ranks, except for `planning_seconds` and the predictions.
 struct StepOutcome {
     std::size_t step = 0;         // counts from 0
@@ -48,6 +56,7 @@ struct StepOutcome {
     // Describes the first value that is not finite; empty if the ranks did not search for the value.
     std::string first_non_finite = {};
     setup::StepSize size = {};
+    StepWorkCounts work = {};
     // True if the speculative update, which was applied before the gradient norm was known, was rolled back and
     // redone. Empty if updates wait for the gradient norm.
     std::optional<bool> is_rolled_back = {};
@@ -97,7 +106,11 @@ struct RecordFields {
         wait_data,
         wait_other,
         padded_tokens,  // computed tokens, including padding
-        peak_bytes,     // peak memory since the start
+        forward_layers,
+        backward_layers,
+        reduced_bytes,
+        moment_bytes,  // see StepWorkCounts
+        peak_bytes,    // peak memory since the start
         compute_joules,
         blocked_joules,
         idle_joules,  // see EnergyPhases; NaN if not measured

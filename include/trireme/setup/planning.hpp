@@ -39,6 +39,7 @@ struct PlanRequest {
     std::string schedule = {};     // name of a schedule, or of a file with programs
     std::size_t microbatches = 1;  // per step; see is_per_replica
     bool is_per_replica = false;   // true: `microbatches` counts per replica of the grid; false: in total
+    int frozen = 0;                // see plan::Plan
 };
 // Returns the request that `config` states.
 PlanRequest make_plan_request(const config::RunConfig& config);

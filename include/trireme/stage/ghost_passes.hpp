@@ -68,11 +68,11 @@ public:
     GhostPasses(Workspace& workspace, std::shared_ptr<PassTimes> shared_times)
         : workspace_(workspace), shared_times_(std::move(shared_times)) {}
 
-    // Collective over the team. Executes a forward and a backward pass of each stage kernel by kernel, and adds
-    // the times of these passes to the shared times, which must not be null. `stage_indices` has one entry per
-    // entry of `stages`: its index in the pipeline. `pass` has the micro-batch. If `splits_backward` is true,
-    // executes the two halves of each backward pass as separate passes. No rank may run other passes before
-    // the rehearsals of all ranks have ended.
+    // Collective over the team. Executes a forward pass of each stage and a backward pass of each trained stage
+    // kernel by kernel, and adds the times of these passes to the shared times, which must not be null.
+    // `stage_indices` has one entry per entry of `stages`: its index in the pipeline. `pass` has the
+    // micro-batch. If `splits_backward` is true, executes the two halves of each backward pass as separate
+    // passes. No rank may run other passes before the rehearsals of all ranks have ended.
     void rehearse(const std::vector<Stage>& stages, const std::vector<int>& stage_indices,
                   const model::Pass& pass, bool splits_backward);
     // Sets the resizing whose period becomes PassKey::period of later training passes.

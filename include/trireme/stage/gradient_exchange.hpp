@@ -48,6 +48,8 @@ public:
     // Returns the shards whose gradients this rank sums, in the order of the buckets.
     const std::vector<optim::ParameterShard>& own_shards() const;
     std::size_t bytes() const;  // bytes of the transfer buffers
+    // Returns the bytes of gradients that this rank has sent since the last call.
+    std::size_t take_sent_bytes();
 
     // Sets the queue on which kernels compute the gradients on a GPU; the queue must outlive the exchange.
     // Before the exchange copies tensors, it waits until the queue is empty.

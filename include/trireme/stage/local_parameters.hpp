@@ -1,6 +1,7 @@
-// The weights of all stages of a rank, and the gradients of these weights. Gradients are f32 if the weights are
-// bf16. Every tensor is the slice that this rank holds. If micro-batches stay in flight across updates, there
-// are several copies: the newest and older weights, and the gradients of several steps.
+// The weights of all stages of a rank, and the gradients of these weights. Frozen weights have no gradients.
+// Gradients are f32 if the weights are bf16. Every tensor is the slice that this rank holds. If micro-batches
+// stay in flight across updates, there are several copies: the newest and older weights, and the gradients of
+// several steps.
 #pragma once
 
 #include <string>

@@ -34,6 +34,7 @@ public:
     // Sets a function that is called after each layer, forward and backward, to progress messages.
     void set_after_layer_callback(std::function<void()> call) { events_.after_layer = std::move(call); }
 
+    bool trains_any_stage() const { return std::ranges::any_of(stages_, &Stage::is_trained); }
     // Calls Stage::rebalance() for all stages.
     void rebalance(const model::Rebalancing& rebalancing);
     // Sets the variant of passes, and the limit and the sizes of buffers, to those of `work`. Called while no
@@ -107,13 +108,14 @@ private:
     device::ConstTensor find_input(const schedule::Instruction& instruction);
     device::ConstTensor find_grad_output(const schedule::Instruction& instruction);
     device::Tensor take_grad_input(const schedule::Instruction& instruction);
-    bool completes_gradients(const schedule::Instruction& backward) const;
-    void set_gradient_callback(const schedule::Instruction& backward);
+    // `is_last` is true for the last backward pass of its stage in the step.
+    void set_gradient_callback(int step, bool is_last);
     std::size_t find_weight_copy(const schedule::Instruction& instruction) const;
     ActivationStash& prepare_stash_for_backward(const schedule::Instruction& instruction);
     void record_outcome(int microbatch, const Stage& last, const ActivationStash& stash);
     void clear_gradient_copies(int step);
-    void finish_evaluation_pass(const schedule::Instruction& forward, InFlightMicrobatch& in_flight);
+    void finish_untrained_pass(const schedule::Instruction& forward, InFlightMicrobatch& in_flight);
+    void release_output(int stage, int microbatch);
     void finish_backward(const schedule::Instruction& instruction);
     void compute(const schedule::Instruction& instruction);
     void erase_if_done(const Key& key);

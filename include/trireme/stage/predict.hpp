@@ -97,8 +97,8 @@ struct PassWork {
     std::uint64_t messages_sent = 0;
 };
 
-// The work of the training passes of a micro-batch. With full recomputation, `backward_input` and
-// `backward_weight` are empty, because backward passes are not split.
+// The work of the training passes of a micro-batch. A frozen stage has only `forward`. With full recomputation,
+// `backward_input` and `backward_weight` are empty, because backward passes are not split.
 struct TrainingWork {
     PassWork forward;
     PassWork backward;

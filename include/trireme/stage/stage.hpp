@@ -43,6 +43,9 @@ struct StageSpec {
     layout::Range layers;         // indices of the stage's layers in the model
     model::TensorPart part = {};  // the fraction of each layer that this tensor-parallel rank holds
     plan::Recompute recompute = plan::Recompute::none;  // of passes whose stash has no levels
+    // Index in the model: the layers before it are frozen. In training, they run as in an evaluation and have
+    // no backward pass. A tied token table is frozen if any layer is.
+    std::size_t first_trained_layer = 0;
 };
 
 // Functions that passes call.
@@ -57,28 +60,31 @@ public:
     Stage(const model::ModelConfig& config, const StageSpec& spec);
 
     std::vector<model::ParameterSpec> parameters() const;     // of all layers, each parameter once
-    std::vector<model::ProjectionShape> projections() const;  // of all layers
+    std::vector<model::ProjectionShape> projections() const;  // of all trained layers
     // Sets the weights and gradients that all passes use. Called once; `parameters` outlives all passes.
     void bind(const LocalParameters& parameters);
 
     // Makes later training passes skip channels and offload matmuls of the stage's projections.
     void rebalance(const model::Rebalancing& rebalancing);
 
-    // Returns the indices in LocalParameters of the parameters of all layers. If two layers share a parameter,
-    // its index occurs twice. layer_parameters() returns the same indices per layer.
-    std::vector<std::size_t> list_parameter_uses() const;
-    const std::vector<std::vector<std::size_t>>& layer_parameters() const { return parameter_indices_; }
-
+    // Returns the indices in LocalParameters of the trained parameters of all layers. If two layers share a
+    // parameter, its index occurs twice. trained_parameters() returns the same indices per trained layer.
+    std::vector<std::size_t> list_trained_parameter_uses() const;
+    const std::vector<std::vector<std::size_t>>& trained_parameters() const { return trained_parameters_; }
     bool is_first() const { return spec_.layers.begin == 0; }
     bool is_last() const { return is_last_; }
+    bool is_trained() const { return first_trained_ < layers_.size(); }
+    // True if no earlier stage is trained, so that backward passes compute no gradient of the stage's input.
+    bool is_first_trained() const { return spec_.layers.begin <= spec_.first_trained_layer; }
     std::size_t width() const { return width_; }
-    std::size_t count_blocks() const { return block_ranges_.size(); }
+    std::size_t count_layers() const { return layers_.size(); }
 
     // All passes are collective over pass.group. Inputs, outputs and their gradients are (rows of this rank,
-    // width). `input` and `grad_input` are absent in the first stage, the output and `grad_output` in the last.
+    // width). `input` is absent in the first stage, `grad_input` in the first trained stage, and the output and
+    // `grad_output` are absent in the last stage. Only trained stages have backward passes.
 
     // Returns the output, which is in the stash. `input` must stay valid until the backward pass is done. An
-    // evaluation pass stashes only the output.
+    // evaluation pass, and the pass of a frozen stage, stash only the output.
     device::Tensor forward(const model::Pass& pass, device::ConstTensor input, ActivationStash& stash,
                            Workspace& workspace, const PassEvents& events = {}) const;
 
@@ -99,6 +105,7 @@ public:
     }
 
 private:
+    bool is_trained_parameter(std::size_t layer, const model::ParameterSpec& spec) const;
     plan::Recompute find_level(const ActivationStash& stash, std::size_t block) const {
         return stash.levels.empty() ? spec_.recompute : stash.levels[block];
     }
@@ -118,12 +125,13 @@ private:
 
     StageSpec spec_;
     std::vector<model::Layer> layers_;
+    std::size_t first_trained_;  // index in layers_; its size if all layers are frozen
     // Ranges of indices in layers_, each recomputed as a whole: a transformer block, or a single layer.
     std::vector<layout::Range> block_ranges_;
     std::vector<std::size_t> block_of_layer_;  // per layer: index in block_ranges_
     std::size_t width_;
     bool is_last_;
-    std::vector<std::vector<std::size_t>> parameter_indices_;  // per layer: indices in LocalParameters
+    std::vector<std::vector<std::size_t>> trained_parameters_;  // per trained layer: indices in LocalParameters
     std::vector<std::vector<std::vector<device::ConstTensor>>> weights_;  // per copy, layer and parameter
     std::vector<std::vector<std::vector<device::Tensor>>> gradients_;     // per copy, layer and parameter
 };

@@ -87,10 +87,11 @@ private:
 
     model::ModelConfig model_;
     std::vector<int> stages_;
+    std::vector<StageSpec> specs_;  // per stage
     PassVariant variant_;
-    std::vector<plan::Recompute> levels_;           // per stage: the recomputation of LocalWork
     std::vector<StageSpec> kinds_;                  // stages of one block each, without equal ones
     std::vector<std::vector<std::size_t>> blocks_;  // per stage: the kind of each block
+    std::vector<std::size_t> frozen_blocks_;        // per stage: number of its first blocks that are frozen
     std::map<MemoryKey, TrainingMemory> known_;
     // By the kind of a block, its recomputation, and the order of its backward halves.
     std::map<std::tuple<std::size_t, plan::Recompute, BackwardHalves>, TrainingPredictor> predictors_;

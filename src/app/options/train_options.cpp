@@ -140,6 +140,7 @@ OptionGroup make_layout_options(config::LayoutConfig& layout) {
                                layout.shard_optimizer),
             make_table_list_option({"recompute", "", "activation recomputation: one value, or one per stage"},
                                    layout.recompute, plan::recompute_values),
+            make_integer_option({"frozen", "N", "freeze the embedding and the first N blocks"}, layout.frozen),
         }};
 }
 
@@ -329,7 +330,8 @@ std::vector<OptionGroup> make_evaluate_options(config::EvaluateConfig& config) {
     std::erase_if(task.options, [](const Option& o) { return o.description.name == "label-smoothing"; });
     OptionGroup layout = make_layout_options(run.layout);
     std::erase_if(layout.options, [](const Option& o) {
-        return o.description.name == "shard-optimizer" || o.description.name == "recompute";
+        const std::string& name = o.description.name;
+        return name == "shard-optimizer" || name == "recompute" || name == "frozen";
     });
     return {command_options,
             data,

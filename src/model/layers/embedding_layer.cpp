@@ -25,6 +25,7 @@ EmbeddingLayer::EmbeddingLayer(const ModelConfig& config, const TensorPart& part
     tables_.push_back(cut_parameter(make_table(traits.token_table, vocabulary_),
                                     {.width = vocabulary_, .own_ranges = {part.find_vocabulary_rows(config)}},
                                     make_all_channels(width_)));
+    tables_.back().is_tied = config.tied && config.has_vocabulary_head();
     if (part.is_first() && !traits.position_table.empty()) {
         tables_.push_back(make_table(traits.position_table, config.positions));
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "trireme/comm/collectives.hpp"
+#include "trireme/kernels/columns.hpp"
 #include "trireme/kernels/cross_entropy.hpp"
 #include "trireme/kernels/fill.hpp"
 #include "trireme/kernels/linear.hpp"
@@ -44,6 +45,7 @@ ParameterSpec make_weight_spec(const ModelConfig& config) {
         make_matrix_spec(std::string(config.tied ? traits.token_table : traits.vocabulary_head),
                          config.vocabulary, config.width, config.init_deviation);
     spec.belongs_to_head = !config.tied;
+    spec.is_tied = config.tied;
     return spec;
 }
 
@@ -60,6 +62,9 @@ std::optional<ParameterSpec> make_bias_spec(const ModelConfig& config) {
     return spec;
 }
 
+// True for the gradient of a frozen parameter. A rank without outputs has a gradient without rows instead.
+bool is_frozen(const device::Tensor& gradient) { return gradient.columns == 0; }
+
 // Returns the largest number of outputs (vocabulary rows) that a tensor rank has. This number determines the
 // rows per tile, because all tensor ranks must use the same tiles even if their shares differ.
 std::size_t find_max_outputs(const ModelConfig& config, TensorPart part) {
@@ -73,8 +78,9 @@ std::size_t find_max_outputs(const ModelConfig& config, TensorPart part) {
 }  // namespace
 
 // The results that process_tiles() must compute. `grad_weight` and `grad_bias` are not computed if they are
-// absent. `needs_grad_input` is a separate member, because with sequence parallelism a rank may hold no rows.
-// Such a rank has no `grad_input`, but its logits contribute to the gradients of the other ranks' rows.
+// absent; `grad_weight` is also absent for a frozen token table. `needs_grad_input` is a separate member,
+// because with sequence parallelism a rank may hold no rows. Such a rank has no `grad_input`, but its logits
+// contribute to the gradients of the other ranks' rows.
 struct Head::Requests {
     device::Tensor grad_input = {};   // (own rows, width); (all rows, width) in process_tile()
     device::Tensor grad_weight = {};  // (own outputs, width)
@@ -83,7 +89,9 @@ struct Head::Requests {
     bool needs_loss = true;
     bool needs_choices = false;  // the argmax of each row of logits
 
-    bool needs_gradients() const { return needs_grad_input || grad_weight.is_present(); }
+    bool needs_gradients() const {
+        return needs_grad_input || grad_weight.is_present() || grad_bias.is_present();
+    }
 };
 
 // Some of the rows with a target. In shapes, `count` is the number of rows of the tile, and `ranks` is the
@@ -149,6 +157,7 @@ void Head::backward_input(const Pass& pass, Weights weights, device::ConstTensor
 void Head::backward_weight(const Pass& pass, Weights weights, device::ConstTensor input,
                            device::ConstTensor /*grad_output*/, State& state, Gradients gradients,
                            device::Arena& scratch) const {
+    if (is_frozen(gradients[0]) && !bias_) return;
     process_tiles(pass, weights, input,
                   {.grad_weight = gradients[0],
                    .grad_bias = bias_ ? gradients[1] : device::Tensor{},
@@ -291,12 +300,15 @@ void Head::add_gradients(const Pass& pass, Weights weights, device::ConstTensor 
                          const Requests& requests) const {
     // If outputs are not sharded, all tensor ranks would compute equal weight gradients. The gradients are
     // later summed over the ranks, so only the first rank adds them.
-    if (requests.grad_weight.is_present() && (is_sharded_ || is_first_rank_)) {
+    const bool adds_weight_gradients = is_sharded_ || is_first_rank_;
+    if (adds_weight_gradients && requests.grad_weight.is_present()) {
         launch(pass.stream, kernels::LinearBackwardWeight{.input = hidden,
                                                           .grad_output = tile.logits,
                                                           .grad_weight = requests.grad_weight,
                                                           .grad_bias = requests.grad_bias,
                                                           .axes = kernels::WeightAxes::out_in});
+    } else if (adds_weight_gradients && requests.grad_bias.is_present()) {
+        launch(pass.stream, kernels::ColumnSums{.input = tile.logits, .sums = requests.grad_bias});
     }
     if (!requests.needs_grad_input) return;
     // The gathered input rows are no longer needed, so their gradients overwrite them.

@@ -83,7 +83,7 @@ device::Tensor ParameterTensors::all() const {
 }
 
 void initialize_parameters(device::Stream& stream, const std::vector<ParameterSpec>& specs,
-                           const ParameterTensors& values, std::uint64_t seed) {
+                           std::span<const device::Tensor> values, std::uint64_t seed) {
     for (std::size_t i = 0; i < specs.size(); ++i) {
         const ParameterSpec& spec = specs[i];
         switch (spec.init) {

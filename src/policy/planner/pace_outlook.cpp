@@ -23,8 +23,10 @@ struct Programs {
 // slots that channels never block.
 std::optional<Programs> make_programs(const layout::Layout& layout, const plan::Plan& current) {
     const schedule::PipelineShape& current_shape = current.training.shape;
-    const plan::PlanWish wish{
-        .layout = layout, .microbatches = current_shape.microbatches, .is_per_replica = false};
+    const plan::PlanWish wish{.layout = layout,
+                              .microbatches = current_shape.microbatches,
+                              .is_per_replica = false,
+                              .frozen = current.frozen};
     if (!find_shape_obstacle(wish, make_teams(layout)).empty()) return std::nullopt;
     schedule::PipelineShape shape = make_shape(wish, make_teams(layout));
     const bool is_current_shape =
@@ -39,13 +41,12 @@ std::optional<Programs> make_programs(const layout::Layout& layout, const plan::
     shape.has_tied_embeddings = current_shape.has_tied_embeddings;
     shape.slots = shape.microbatches * shape.stages() + shape.stages();
     if (!find_phases_obstacle(*schedule, shape).empty()) return std::nullopt;
-    const schedule::Phases compute = generate_phases(*schedule, shape);
+    const schedule::Phases compute = remove_frozen_work(generate_phases(*schedule, shape), shape);
     if (!find_lowering_obstacle(compute, shape).empty()) return std::nullopt;
     return Programs{lower_phases(compute, shape), shape};
 }
 
-// Returns the costs of the micro-batches in each stage, at the pace of the team that executes them. The forward
-// pass and each half of the backward pass are assumed to take equal times.
+// Returns the costs of the micro-batches in each stage, at the pace of the team that executes them.
 schedule::StepCosts compute_step_costs(const layout::Layout& layout, const StagePaces& paces,
                                        const LayerRunWork& work, const schedule::PipelineShape& shape) {
     std::vector<std::vector<schedule::StageCost>> costs;
@@ -53,9 +54,12 @@ schedule::StepCosts compute_step_costs(const layout::Layout& layout, const Stage
         const LayerWork& run = work.find(layout.stages[s].layers);
         std::map<int, schedule::StageCost> cost_by_team;
         for (std::size_t r = 0; r < paces[s].size(); ++r) {
-            const double third = paces[s][r].seconds(run) / 3;
-            cost_by_team[shape.holders[s][r]] = {
-                .forward = third, .backward_input = third, .backward_weight = third};
+            const double work_seconds = run.matmuls + run.other_kernels;
+            const double factor = work_seconds > 0 ? paces[s][r].seconds(run) / work_seconds : 0;
+            const double backward_input = work_seconds - run.forward - run.backward_weight;
+            cost_by_team[shape.holders[s][r]] = {.forward = factor * run.forward,
+                                                 .backward_input = factor * backward_input,
+                                                 .backward_weight = factor * run.backward_weight};
         }
         std::vector<schedule::StageCost>& stage_costs = costs.emplace_back();
         for (const int team : shape.executor[s]) stage_costs.push_back(cost_by_team.at(team));

@@ -274,8 +274,9 @@ private:
 };
 
 // Returns a text that is equal for stages with equal work. The text has the kinds of the layers, a mark if the
-// stage is the first one, the rank's position in its team, the team's shares and the recomputation. If the team
-// has migrations, the text also has the first rank of the team.
+// stage is the first one, the rank's position in its team, the team's shares and the recomputation. If layers
+// of the model are frozen, the text also has the number of frozen layers of the stage. If the team has
+// migrations, the text also has the first rank of the team.
 std::string make_key(const model::ModelConfig& model, const stage::StageSpec& spec,
                      const std::vector<layout::Migration>& migrations, int first_rank) {
     std::string key;
@@ -283,6 +284,9 @@ std::string make_key(const model::ModelConfig& model, const stage::StageSpec& sp
         key += cat(find_kind(layer), ' ');
     key += cat(spec.layers.begin == 0 ? "first " : "", "rank ", spec.part.rank, " of");
     for (const std::size_t share : spec.part.shares) key += cat(' ', share);
+    if (spec.first_trained_layer > 0)
+        key += cat(" frozen ", std::clamp(spec.first_trained_layer, spec.layers.begin, spec.layers.end()) -
+                                   spec.layers.begin);
     return cat(key, ' ', to_string(spec.recompute),
                migrations.empty() ? "" : cat(" team of rank ", first_rank));
 }

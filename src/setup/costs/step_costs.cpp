@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "trireme/model/model.hpp"
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/setup/clocks.hpp"
 #include "trireme/setup/setup.hpp"
@@ -95,7 +94,8 @@ StepCostPredictor::ReplicaWork StepCostPredictor::make_replica_work(std::size_t 
     for (std::size_t r = 0; r < kind.shares.size(); ++r) {
         const stage::StageSpec spec{.layers = stage.layers,
                                     .part = {.rank = static_cast<int>(r), .shares = kind.shares},
-                                    .recompute = priced_.plan.recompute[s]};
+                                    .recompute = priced_.plan.recompute[s],
+                                    .first_trained_layer = priced_.plan.first_trained_layer()};
         const std::size_t device = kind.device_kinds[r];
         const MeasuredRatios ratios = find_measured_ratios(s, device);
         work.ranks.push_back({.work = &works_.find(spec, kind.migrations, first_rank),
@@ -128,13 +128,14 @@ double StepCostPredictor::predict_update_seconds(const stage::StageSpec& spec, s
     const double updating_replicas = priced_.plan.shards_optimizer ? all_replicas : 1;
     double seconds = 0;
     double all_elements = 0;
-    for (const model::ParameterSpec& parameter :
-         model::list_unique_parameters(build_layers(priced_.model, spec.part, spec.layers))) {
+    for (const model::ParameterSpec& parameter : stage::Stage(priced_.model, spec).parameters()) {
+        if (!parameter.is_trained) continue;
         const auto elements = static_cast<double>(parameter.size());
         seconds += kernel_seconds(update, {.bytes = elements / updating_replicas * update_bytes}) +
                    kernel_seconds("sum_of_squares", {.bytes = elements / all_replicas * state_bytes});
         all_elements += elements;
     }
+    if (all_elements == 0) return 0;
     const double gradient_bytes = all_elements * state_bytes;
     if (replicas > 1)  // a rank reads the gradients of all replicas for its shard, and writes the sum
         seconds += kernel_seconds("copy", {.bytes = gradient_bytes * (all_replicas + 1) / all_replicas});
@@ -149,8 +150,8 @@ double StepCostPredictor::predict_backup_seconds(const stage::StageSpec& spec, s
     const double updating_replicas = priced_.plan.shards_optimizer ? static_cast<double>(replicas) : 1;
     const auto state_values = static_cast<double>(optim::count_state_values(priced_.optimizer, priced_.dtype));
     double seconds = 0;
-    for (const model::ParameterSpec& parameter :
-         model::list_unique_parameters(build_layers(priced_.model, spec.part, spec.layers))) {
+    for (const model::ParameterSpec& parameter : stage::Stage(priced_.model, spec).parameters()) {
+        if (!parameter.is_trained) continue;
         const double elements = static_cast<double>(parameter.size()) / updating_replicas;
         const auto copy_seconds = [&](device::DType dtype) {
             const double bytes = 2 * elements * static_cast<double>(byte_size(dtype));
@@ -275,7 +276,8 @@ StepCostPredictor::ReplicaWork& StepCostPredictor::find_block_work(std::size_t s
     for (std::size_t r = 0; r < work.ranks.size(); ++r) {
         const stage::StageSpec spec{.layers = stage::list_blocks(priced_.model, stage.layers)[block],
                                     .part = {.rank = static_cast<int>(r), .shares = first.shares},
-                                    .recompute = level};
+                                    .recompute = level,
+                                    .first_trained_layer = priced_.plan.first_trained_layer()};
         work.ranks[r].work =
             &works_.find(spec, find_team_migrations(priced_.plan.migrations, first.ranks), first.ranks.front());
     }
@@ -335,7 +337,10 @@ schedule::StageCost StepCostPredictor::predict_cost(std::size_t stage, const Rep
         cost.joules.step += machine_.find_busy_watts(rank.kind, clock) * rank.update_seconds;
     }
     // The gradients of a layer are reduced while earlier layers of the stage compute their gradients.
-    const double last_layer = 1 / static_cast<double>(priced_.plan.layout.stages[stage].layers.count);
+    const layout::Range layers = priced_.plan.layout.stages[stage].layers;
+    const std::size_t first_trained =
+        std::clamp(priced_.plan.first_trained_layer(), layers.begin, layers.end() - 1);
+    const double last_layer = 1 / static_cast<double>(layers.end() - first_trained);
     const double overlap =
         (1 - last_layer) *
         (splits_backward_[stage] ? cost.backward_weight : cost.backward_input + cost.backward_weight);

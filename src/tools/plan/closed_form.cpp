@@ -47,6 +47,7 @@ std::optional<double> compute_closed_form_bubble(const plan::Plan& plan,
     const schedule::Schedule* const schedule = schedule::find_schedule(plan.schedule);
     if (schedule == nullptr || !is_regular || !are_stages_equal(costs)) return std::nullopt;
     if (sets_clocks(plan.training.phases())) return std::nullopt;  // teams may have different clocks
+    if (plan.frozen > 0) return std::nullopt;                      // stages have different passes
     if (!has_equal_pipelines(plan)) return std::nullopt;
     if (first_team_waits_for_tied_table(plan.training.shape)) return std::nullopt;
     const schedule::StageCost& cost = costs.front();

@@ -16,6 +16,7 @@ namespace trireme::tools {
 // - The layout is a grid or V-shaped, and no rank is idle.
 // - All pipeline replicas execute the same number of micro-batches.
 // - All stages have equal costs above 0. Messages, reductions and updates cost nothing.
+// - No block is frozen.
 // - If updates are speculative and the first and the last stage share a tied token table, one team holds both
 //   stages.
 std::optional<double> compute_closed_form_bubble(const plan::Plan& plan,

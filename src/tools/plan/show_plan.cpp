@@ -9,10 +9,10 @@
 #include <unordered_map>
 
 #include "tools/plan/closed_form.hpp"
+#include "tools/plan/steps_json.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/base/version.hpp"
 #include "trireme/layout/layout.hpp"
-#include "trireme/records/run_records.hpp"
 #include "trireme/schedule/clocks.hpp"
 #include "trireme/schedule/schedule_text.hpp"
 #include "trireme/setup/planning.hpp"
@@ -74,9 +74,15 @@ std::string format_recomputation(const plan::Plan& plan) {
     std::string recomputations;
     for (const plan::Recompute recomputation : plan.recompute)
         recomputations += (recomputations.empty() ? "" : ", ") + std::string(to_string(recomputation));
-    const bool are_equal = std::adjacent_find(plan.recompute.begin(), plan.recompute.end(),
-                                              std::not_equal_to<>()) == plan.recompute.end();
+    const auto different = std::ranges::adjacent_find(plan.recompute, std::not_equal_to<>());
+    const bool are_equal = different == plan.recompute.end();
     return fmt::format("recompute   {}\n", are_equal ? to_string(plan.recompute.front()) : recomputations);
+}
+
+std::string describe_frozen_blocks(const plan::Plan& plan) {
+    return plan.frozen == 0 ? ""
+                            : fmt::format("frozen      the embedding and {}\n",
+                                          format_count(static_cast<std::size_t>(plan.frozen), "block"));
 }
 
 std::string describe_cost_source(const Forecast& forecast) {
@@ -293,51 +299,6 @@ Json make_prediction_json(const Forecast& forecast) {
     return prediction;
 }
 
-// Returns a list with one object per micro-batch. The lists "replicas" and "seconds" of a micro-batch have one
-// entry per stage: the index of the replica that executes the micro-batch, and the time of its passes.
-Json list_microbatches(const StepForecast& step) {
-    Json microbatches = Json::array();
-    for (std::size_t m = 0; m < step.microbatches.size(); ++m) {
-        Json replicas = Json::array();
-        Json seconds = Json::array();
-        for (std::size_t s = 0; s < step.pass_seconds.size(); ++s) {
-            replicas.push_back(step.replicas[s][m]);
-            seconds.push_back(step.pass_seconds[s][m]);
-        }
-        microbatches.push_back({{"samples", step.microbatches[m].samples},
-                                {"rows", step.microbatches[m].rows},
-                                {"replicas", std::move(replicas)},
-                                {"seconds", std::move(seconds)}});
-    }
-    return microbatches;
-}
-
-// Returns the object "elastic" of a line of steps.jsonl.
-Json make_elastic_json(const records::ElasticDecision& decision) {
-    records::StepLine line;
-    line.elastic = decision;
-    return records::to_json(line).at("elastic");
-}
-
-Json list_steps(const Forecast& forecast) {
-    Json steps = Json::array();
-    for (const StepForecast& step : forecast.steps) {
-        Json line{
-            {"step", steps.size() + 1}, {"seconds", step.seconds}, {"bytes", step.memory.predicted_bytes}};
-        if (forecast.is_elastic) {
-            line["limit_bytes"] = step.memory.limit_bytes;
-            line["deficit_bytes"] = step.memory.deficit_bytes;
-            line["recomputed_bytes"] = step.memory.recomputed_bytes;
-            line["offloaded_bytes"] = step.memory.offloaded_bytes;
-        }
-        if (step.memory.recompute) line["recompute"] = to_string(*step.memory.recompute);
-        if (step.elastic) line["elastic"] = make_elastic_json(*step.elastic);
-        line["micro_batches"] = list_microbatches(step);
-        steps.push_back(std::move(line));
-    }
-    return steps;
-}
-
 // Returns the lines of decisions.jsonl.
 Json list_decisions(const std::vector<plan::Decision>& decisions) {
     Json lines = Json::array();
@@ -360,9 +321,9 @@ std::string make_title(const Forecast& forecast) {
 std::string to_string(const Forecast& forecast) {
     const plan::Plan& plan = forecast.plan;
     return make_title(forecast) + fmt::format(", plan {}\n\n", compute_hash(plan)) + to_string(plan.layout) +
-           '\n' + format_parameters(forecast) + format_recomputation(plan) + describe_cost_source(forecast) +
-           describe_assumption(forecast) + describe_decisions_file(forecast) + '\n' +
-           draw_grid(forecast.timeline) +
+           '\n' + format_parameters(forecast) + describe_frozen_blocks(plan) + format_recomputation(plan) +
+           describe_cost_source(forecast) + describe_assumption(forecast) + describe_decisions_file(forecast) +
+           '\n' + draw_grid(forecast.timeline) +
            fmt::format("\nstep        {:g} {} ({})\n", forecast.step.seconds, forecast.unit,
                        describe_costs(forecast.costs)) +
            format_clocks(forecast) + format_energy(forecast) + format_steps(forecast) +
@@ -381,6 +342,7 @@ std::string to_json(const Forecast& forecast) {
                {"programs", list_programs_of_ranks(forecast, plan.training.programs)},
                {"parameters", {{"stages", forecast.parameters}, {"all", forecast.total_parameters}}},
                {"prediction", make_prediction_json(forecast)}};
+    if (plan.frozen > 0) value["frozen"] = plan.frozen;
     if (forecast.memory_fit)
         value["fit"] = {{"fits", forecast.memory_fit->fits}, {"words", forecast.memory_fit->description}};
     if (!forecast.steps.empty()) value["steps"] = list_steps(forecast);

@@ -28,8 +28,14 @@ struct Trial {
     std::size_t max_elements;  // maximum in flight
 };
 
+constexpr std::size_t max_bytes_per_pair = 64;  // for the numbers of updates
+
 class MovedState : public ::testing::TestWithParam<Trial> {
 protected:
+    // An idle rank keeps no numbers of updates.
+    static void expect_initial_updates(const MovingState& state) {
+        for (const std::size_t updates : state.updates()) EXPECT_EQ(updates, MovingState::initial_updates);
+    }
     layout::Layout layout(std::uint64_t number) const {
         return make_random_layout(number, {.ranks = static_cast<std::size_t>(control_.size()),
                                            .layers = 7,
@@ -61,7 +67,7 @@ TEST_P(MovedState, IsUnchangedAfterEveryMove) {
         state.move_to(layout(number), control_);
 
         EXPECT_EQ(state.count_wrong_elements(), 0U) << "layout " << number;
-        EXPECT_EQ(state.updates(), MovingState::initial_updates);
+        expect_initial_updates(state);
     }
 }
 
@@ -71,7 +77,7 @@ TEST_P(MovedState, IsUnchangedIfMomentsMoveLater) {
         state.move_to(layout(number), control_, MoveOrder::moments_later);
 
         EXPECT_EQ(state.count_wrong_elements(), 0U) << "layout " << number;
-        EXPECT_EQ(state.updates(), MovingState::initial_updates);
+        expect_initial_updates(state);
     }
 }
 
@@ -93,12 +99,13 @@ TEST_P(MovedState, NeedsOnlyTheBytesOfMissingElements) {
         const std::size_t missing = of_all(state.move_to(layout(number), control_));
         const std::size_t bytes = of_all(control_.traffic().bytes_sent);
 
-        // Besides the state, each rank sends every other rank two counts: of updates and of kept numbers per
-        // parameter. of_all() above sends a third number.
+        // Besides the state, each rank sends every other rank its numbers of updates. of_all() above sends a
+        // number, too.
         const auto others = static_cast<std::size_t>(control_.size()) - 1;
-        const std::size_t overhead =
-            (2 + 1) * sizeof(double) * others * static_cast<std::size_t>(control_.size());
-        EXPECT_EQ(bytes - overhead, missing * byte_size(GetParam().dtype)) << "layout " << number;
+        const std::size_t max_overhead =
+            max_bytes_per_pair * others * static_cast<std::size_t>(control_.size());
+        EXPECT_GE(bytes, missing * byte_size(GetParam().dtype)) << "layout " << number;
+        EXPECT_LE(bytes, missing * byte_size(GetParam().dtype) + max_overhead) << "layout " << number;
         sent += missing;
     }
     EXPECT_GT(sent, 0U);
@@ -111,7 +118,7 @@ TEST_P(MovedState, IsNotSentIfTheLayoutStaysTheSame) {
     state.move_to(layout(3), control_);
 
     const auto others = static_cast<std::size_t>(control_.size()) - 1;
-    EXPECT_EQ(control_.traffic().bytes_sent, 2 * sizeof(double) * others);
+    EXPECT_LE(control_.traffic().bytes_sent, max_bytes_per_pair * others);
     EXPECT_EQ(state.count_wrong_elements(), 0U);
 }
 
@@ -142,13 +149,13 @@ TEST_P(StagedState, IsUnchangedAfterEveryMoveThroughNodeMemory) {
             state.move_by_staging(layout(number), control_, *memory_);
 
             EXPECT_EQ(state.count_wrong_elements(), 0U) << "layout " << number << ", nodes " << nodes;
-            EXPECT_EQ(state.updates(), MovingState::initial_updates);
+            expect_initial_updates(state);
         }
     }
 }
 
-// On one node the state goes through node memory. Messages carry only the two counts and the number of
-// of_all().
+// On one node the state goes through node memory. Messages carry only the numbers of updates and the number
+// of of_all().
 TEST_P(StagedState, IsNotSentInMessagesWithinANode) {
     MovingState state = state_on(1, 0);
     control_.reset_traffic();
@@ -156,7 +163,7 @@ TEST_P(StagedState, IsNotSentInMessagesWithinANode) {
     const std::size_t missing = of_all(state.move_by_staging(layout(1), control_, *memory_));
 
     const auto others = static_cast<std::size_t>(control_.size()) - 1;
-    EXPECT_EQ(control_.traffic().bytes_sent, (2 + 1) * sizeof(double) * others);
+    EXPECT_LE(control_.traffic().bytes_sent, (max_bytes_per_pair + sizeof(double)) * others);
     EXPECT_GT(missing, 0U);
 }
 

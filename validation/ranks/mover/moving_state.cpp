@@ -63,7 +63,9 @@ MovingState::MovingState(const MovingRules& rules, const layout::Layout& layout,
             number = static_cast<std::remove_reference_t<decltype(number)>>(make_number(part, element));
         });
     }
-    if (optimizer_) optimizer_->resume_from(initial_updates);
+    if (!optimizer_) return;
+    const std::size_t parameters = stages_->parameters().specs().size();
+    optimizer_->resume_from(std::vector<std::size_t>(parameters, initial_updates));
 }
 
 void MovingState::settle(const layout::Layout& layout) {
@@ -130,7 +132,7 @@ std::size_t MovingState::change_to(const layout::Layout& layout, const Carry& ca
 std::size_t MovingState::move_to(const layout::Layout& layout, comm::Communicator& control, MoveOrder way) {
     return change_to(layout, [&](rank::RankState state, const rank::StateDestination& place,
                                  const plan::Plan& from, const stage::GradientPlan& held) {
-        rank::StateMoves moves = rank::plan_state_moves(from, held, *plan_, gradients_, rules_.move);
+        rank::StateMoves moves = rank::plan_state_moves({from, held}, {*plan_, gradients_}, rules_.move);
         if (way == MoveOrder::at_once)
             return move_state(std::move(state), place, std::move(moves), rules_.dtype, control);
         const auto moments =
@@ -144,7 +146,8 @@ std::size_t MovingState::move_by_staging(const layout::Layout& layout, comm::Com
                                          comm::NodeMemory& memory) {
     return change_to(layout, [&](rank::RankState state, const rank::StateDestination& place,
                                  const plan::Plan& from, const stage::GradientPlan& held) {
-        const rank::StagedMoves moves = rank::plan_staged_moves(from, held, *plan_, gradients_, rules_.move);
+        const rank::StagedMoves moves =
+            rank::plan_staged_moves({from, held}, {*plan_, gradients_}, rules_.move);
         const int node = rules_.move.nodes.at(static_cast<std::size_t>(rank_));
         move_state_by_staging(std::move(state), place, moves, rules_.dtype,
                               {.group = control, .node = node, .memory = memory});

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "trireme/rank/staged_moves.hpp"
 
@@ -34,7 +35,11 @@ public:
 
     // Number of this rank's elements that differ from the constructor's values.
     std::size_t count_wrong_elements() const;
-    std::size_t updates() const { return optimizer_ ? optimizer_->updates() : initial_updates; }
+    // Returns the numbers of updates of the parameters, without repetitions; none on an idle rank.
+    std::set<std::size_t> updates() const {
+        if (!optimizer_) return {};
+        return {optimizer_->updates().begin(), optimizer_->updates().end()};
+    }
     bool is_idle() const { return !stages_; }
 
     static constexpr std::size_t initial_updates = 41;

@@ -38,11 +38,13 @@ protected:
     }
 
     // Trains until micro-batches have had 200 shapes. Compares the bytes of each step.
-    void expect_planned_bytes(plan::LengthPolicy length, int pipe, int data, std::size_t microbatches) {
+    void expect_planned_bytes(plan::LengthPolicy length, int pipe, int data, std::size_t microbatches,
+                              int frozen = 0) {
         config_.schedule.length = length;
         config_.schedule.microbatches = microbatches;
         config_.layout.pipe = pipe;
         config_.layout.data = data;
+        config_.layout.frozen = frozen;
         start_with_watched_groups();
         setup::StepPlanner planner(setup_->job, setup_->current);
         constexpr std::size_t max_steps = 200;
@@ -92,7 +94,7 @@ private:
                 const std::size_t message_bytes =
                     microbatches[static_cast<std::size_t>(m)].rows * setup_->job.model.width * sizeof(float);
                 if (stage + 1 < shape.stages()) bytes.activations += message_bytes;
-                if (stage > 0) bytes.gradients += message_bytes;
+                if (stage > shape.first_trained_stage) bytes.gradients += message_bytes;
             }
         }
         return bytes;
@@ -107,6 +109,7 @@ TEST_F(MessageSizes, FollowFromThePlannedStep) {
     expect_planned_bytes(plan::LengthPolicy::dynapipe, 2, 2, 4);
     expect_planned_bytes(plan::LengthPolicy::dynapipe, 4, 1, 8);
     expect_planned_bytes(plan::LengthPolicy::balanced, 4, 1, 8);
+    expect_planned_bytes(plan::LengthPolicy::balanced, 4, 1, 8, 3);
 }
 
 }  // namespace

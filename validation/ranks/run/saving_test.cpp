@@ -44,7 +44,9 @@ protected:
     }
 
     RunState state_after(std::uint64_t updates, const std::string& facts = "") const {
-        return {.facts = facts, .views = whole_.views(), .updates = updates};
+        return {.facts = facts,
+                .views = whole_.views(),
+                .updates = validation::make_update_counts(whole_, updates)};
     }
 
     void finish(Saving& saving) {
@@ -182,7 +184,8 @@ TEST_F(BackgroundSave, StoresTheStateAfterPartsChangeRanks) {
     const auto saves = saving();
     saves->begin(2, state_after(2), true);
     finish(*saves);
-    std::vector<checkpoint::CheckpointPart> parts = plan_.state.parts;
+    checkpoint::CheckpointState state = plan_.state;
+    std::vector<checkpoint::CheckpointPart>& parts = state.parts;
     std::vector<std::uint64_t> numbers;
     for (const checkpoint::CheckpointPart& part : parts) numbers.push_back(part.rank);
     std::ranges::rotate(numbers, numbers.begin() + 1);
@@ -190,7 +193,7 @@ TEST_F(BackgroundSave, StoresTheStateAfterPartsChangeRanks) {
     std::ranges::sort(parts, {}, &checkpoint::CheckpointPart::rank);
     double_all();
 
-    saves->change_parts(parts);
+    saves->change_state(state);
     saves->begin(4, state_after(4), true);
     finish(*saves);
 

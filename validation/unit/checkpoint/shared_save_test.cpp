@@ -82,7 +82,8 @@ TEST_F(SharedSave, IsReadBackForAnyNumberOfRanks) {
             EXPECT_EQ(stored.step(), ranks);
             EXPECT_EQ(parts(ranks).size(), ranks);
             for (const int threads : {1, 2, 8}) expect_all(stored, threads);
-            EXPECT_EQ(stored.read_update_count(whole_.views()), ranks);
+            for (const auto& [tensor, updates] : stored.read_update_counts(whole_.views()))
+                EXPECT_EQ(updates, ranks) << tensor;
             stored.verify();
         }
     }
@@ -203,7 +204,8 @@ TEST_F(SharedSave, RejectsPartsWithDifferentUpdateCounts) {
     CheckpointState state = shared(3, 2);
     for (std::size_t p = 0; p < 2; ++p) {
         const PartLayout layout(state, p);
-        const PartWriter writer(make_save_folder(checkpoints(), state), state, layout, 5 + p);
+        const PartWriter writer(make_save_folder(checkpoints(), state), state, layout,
+                                validation::make_update_counts(whole_, 5 + p));
         writer.write([&, bytes = std::vector<std::byte>()](std::size_t b, layout::Range rows) mutable {
             const StateBox box = list_boxes(state, state.parts[p])[b];
             bytes.resize(byte_size(state, {box.tensor, box.field, {rows, box.box.columns}}));
@@ -213,8 +215,8 @@ TEST_F(SharedSave, RejectsPartsWithDifferentUpdateCounts) {
     complete_checkpoint(checkpoints(), state, VirtualModelFile(state),
                         validation::description_of(config_, whole_));
 
-    const auto updates = [&] { StoredModel::open(checkpoints()).read_update_count(whole_.views()); };
-    EXPECT_TRUE(says(catch_message<ConfigError>(updates), "has parts with 5 and with 6 optimizer updates"));
+    const auto updates = [&] { StoredModel::open(checkpoints()).read_update_counts(whole_.views()); };
+    EXPECT_TRUE(says(catch_message<ConfigError>(updates), " with 5 and with 6 optimizer updates"));
 }
 
 TEST_F(SharedSave, KeepsTheNewestAndTheOneNamedByLatest) {

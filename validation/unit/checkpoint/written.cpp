@@ -20,8 +20,8 @@ std::vector<layout::Range> ranges_of(std::size_t size, std::size_t parts) {
 }
 
 void add_boxes(checkpoint::CheckpointState& state, std::size_t tensor, bool columns) {
-    const auto& [name, shape, rows, width, type, source] = state.tensors[tensor];
-    const std::vector<layout::Range> own_rows = ranges_of(rows, state.parts.size());
+    const std::size_t width = state.tensors[tensor].columns;
+    const std::vector<layout::Range> own_rows = ranges_of(state.tensors[tensor].rows, state.parts.size());
     for (std::size_t p = 0; p < state.parts.size(); ++p) {
         for (const layout::Range own_columns : ranges_of(width, columns ? 2 : 1)) {
             const layout::Box box{own_rows[p], own_columns};
@@ -82,6 +82,12 @@ fs::path write_values(const fs::path& checkpoints, const model::ModelConfig& con
     return checkpoint::write_checkpoint(checkpoints, state, description, rows, existing);
 }
 
+checkpoint::UpdateCounts make_update_counts(const WholeState& whole, std::uint64_t updates) {
+    checkpoint::UpdateCounts counts;
+    for (const model::ParameterSpec& spec : whole.specs) counts[spec.name] = updates;
+    return counts;
+}
+
 checkpoint::CheckpointState shared_state(const model::ModelConfig& config, const WholeState& whole,
                                          std::uint64_t step, std::size_t ranks, bool columns) {
     checkpoint::CheckpointState state =
@@ -101,8 +107,8 @@ fs::path write_shared(const fs::path& checkpoints, const model::ModelConfig& con
     for (std::size_t p = 0; p < state.parts.size(); ++p) {
         const std::vector<checkpoint::StateBox> boxes = checkpoint::list_boxes(state, state.parts[p]);
         const checkpoint::PartLayout layout(earlier, p);
-        const checkpoint::PartWriter writer(make_save_folder(checkpoints, state), state, layout, state.step,
-                                            before);
+        const checkpoint::PartWriter writer(make_save_folder(checkpoints, state), state, layout,
+                                            make_update_counts(whole, state.step), before);
         std::vector<std::byte> bytes;
         writer.write([&](std::size_t b, layout::Range rows) {
             const auto& [tensor, field, box] = boxes[b];

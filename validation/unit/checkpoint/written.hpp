@@ -33,6 +33,9 @@ std::filesystem::path write_values(const std::filesystem::path& checkpoints, con
                                    archive::StoredType source = archive::StoredType::bf16,
                                    archive::ExistingFolder existing = archive::ExistingFolder::replace);
 
+// Returns `updates` for each parameter.
+checkpoint::UpdateCounts make_update_counts(const WholeState& whole, std::uint64_t updates);
+
 // Cuts the rows of each parameter over `ranks` parts. If `columns` is set, also cuts the columns in halves.
 checkpoint::CheckpointState shared_state(const model::ModelConfig& config, const WholeState& whole,
                                          std::uint64_t step, std::size_t ranks, bool columns = false);

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "error_message.hpp"
+#include "records/step_fields.hpp"
 #include "records/summary_fields.hpp"
 #include "scratch_folder.hpp"
 #include "trireme/base/error.hpp"

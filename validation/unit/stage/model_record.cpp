@@ -142,6 +142,11 @@ ModelRecord read_record(const std::string& name) {
                        .choices = file.integers("choices"),
                        .losses = file.numbers("losses"),
                        .norms = file.numbers("norms"),
+                       .frozen = {.depths = file.integers("frozen/depths"),
+                                  .losses = file.numbers("frozen/losses"),
+                                  .norms = file.numbers("frozen/norms"),
+                                  .float32_losses_error = file.number("float32_errors/frozen/losses"),
+                                  .float32_norms_error = file.number("float32_errors/frozen/norms")},
                        .float32_logits_error = file.number("float32_errors/logits"),
                        .float32_losses_error = file.number("float32_errors/losses"),
                        .float32_norms_error = file.number("float32_errors/norms")};

@@ -21,6 +21,15 @@ struct RecordedPass {
     NamedNumbers float32_gradient_errors;  // one number per tensor
 };
 
+// Updates, each with its own number of frozen blocks.
+struct RecordedDepths {
+    std::vector<std::int32_t> depths;  // per update
+    std::vector<double> losses;        // before the first update and after each one
+    std::vector<double> norms;         // norm of the gradients at each update
+    double float32_losses_error = 0;
+    double float32_norms_error = 0;
+};
+
 struct ModelRecord {
     model::ModelConfig config;  // as read from Hugging Face's config.json
     optim::OptimizerConfig optimizer;
@@ -32,6 +41,7 @@ struct ModelRecord {
     std::vector<std::int32_t> choices;          // see LossState
     std::vector<double> losses;                 // before the first update and after each one
     std::vector<double> norms;                  // norm of the gradients at each update
+    RecordedDepths frozen;
     double float32_logits_error = 0;
     double float32_losses_error = 0;
     double float32_norms_error = 0;
