@@ -66,7 +66,7 @@ plan::ClockCost measure_team(const records::StepOutcome& outcome, const plan::Pl
 
 bool ClockSweep::has_costs_of(const setup::PlanState& state) const {
     const plan::ClockCosts kinds = list_replica_kinds(job_, state);
-    return origin_.clock_costs.stages == kinds.stages &&
+    return origin_.clock_costs.stages == kinds.stages && origin_.clock_costs.frozen == kinds.frozen &&
            std::ranges::equal(origin_.clock_costs.replicas, kinds.replicas,
                               [](const plan::ReplicaCosts& one, const plan::ReplicaCosts& other) {
                                   return one.is_of_same_replicas(other);

@@ -30,7 +30,10 @@ std::vector<std::size_t> list_cuts(const std::vector<layout::LayerFacts>& layers
 class LengthCostPredictor {
 public:
     LengthCostPredictor(const setup::Job& job, const plan::Plan& plan)
-        : job_(job), layers_(job, plan), width_(job.model.width) {
+        : job_(job),
+          layers_(job, plan),
+          width_(job.model.width),
+          first_trained_layer_(plan.first_trained_layer()) {
         const setup::Machine machine = choose_machine(job, static_cast<int>(job.memory_limits.size()));
         const std::vector<std::vector<int>> teams = list_teams_by_rank(plan);
         neighbours_ = machine.find_link(teams[0].front(), teams[1].front(), 1);
@@ -49,8 +52,9 @@ public:
                                            std::size_t team_ranks) const {
         const std::size_t bytes = byte_size(accumulator_type(job_.dtype));
         std::vector<double> seconds;
-        for (const layout::LayerFacts& layer : layers) {
-            const double gradient_bytes = static_cast<double>(layer.parameters * bytes / team_ranks);
+        for (std::size_t layer = 0; layer < layers.size(); ++layer) {
+            const std::size_t parameters = layer < first_trained_layer_ ? 0 : layers[layer].parameters;
+            const auto gradient_bytes = static_cast<double>(parameters * bytes / team_ranks);
             seconds.push_back(outermost_.bandwidth > 0 ? gradient_bytes / outermost_.bandwidth : 0);
         }
         return seconds;
@@ -60,6 +64,7 @@ private:
     const setup::Job& job_;
     setup::LayerTimes layers_;
     std::size_t width_;
+    std::size_t first_trained_layer_;
     layout::Link neighbours_;  // between the first two teams
     layout::Link outermost_;   // between the first and the last team
 };

@@ -89,24 +89,21 @@ std::string apply_saved_decision(SavedOrigin saved, setup::Setup& setup, const s
     if (!transition) return why;
     setup.current = std::move(transition->to);
     const std::string reason = decision.reason.empty() ? "" : cat(" (", decision.reason, ")");
-    setup.origin.explanation =
-        cat("this run continues with plan ", decision.to, ", chosen after step ", decision.step, reason);
+    setup.origin.explanation = cat("this run continues with plan ", compute_hash(setup.current.plan),
+                                   ", chosen after step ", decision.step, reason);
     setup.origin.slowness = std::move(saved.slowness);
     setup.origin.steady_steps = saved.steady_steps;
     setup.origin.quiet_steps = saved.quiet_steps;
     setup.origin.clocked_slowness = std::move(saved.clocked_slowness);
     setup.origin.clock_costs = std::move(saved.clock_costs);
     setup.origin.baseline = saved.baseline;
-    setup.origin.decision = std::move(saved.decision);
+    note_origin(std::move(saved.decision), setup.current.plan, setup.origin);
     return {};
 }
 
-// Freezes the blocks of the checkpoint in the plan of the options, unless the user sets --frozen. Throws
-// ConfigError if that is impossible.
+// Freezes the blocks of the checkpoint in the plan of the options. Throws ConfigError if that is impossible.
 void keep_saved_depth(const plan::Decision& saved, setup::Setup& setup, const std::vector<int>& nodes) {
-    const std::optional<config::ResumedOptions>& options = setup.job.config.resumed_options;
-    const bool is_overridden = options && options->overridden_options.contains("frozen");
-    if (is_overridden || !saved.frozen || *saved.frozen == setup.current.plan.frozen) return;
+    if (!saved.frozen || *saved.frozen == setup.current.plan.frozen) return;
     plan::Decision decision{.step = saved.step,
                             .layout = setup.current.plan.layout,
                             .frozen = saved.frozen,
@@ -129,6 +126,11 @@ void resume_saved_plan(setup::Setup& setup, const std::vector<int>& nodes) {
     std::string why = saved ? describe_difference(*saved, setup, nodes.size())
                             : cat("the entry \"", origin_key, "\" in ", stored.path(),
                                   " is not in the form that this program writes");
+    const std::optional<config::ResumedOptions>& options = setup.job.config.resumed_options;
+    if (saved && options && options->overridden_options.contains("frozen")) {
+        saved->decision.frozen = setup.job.config.layout.frozen;
+        saved->decision.to.clear();
+    }
     if (why.empty()) why = apply_saved_decision(*saved, setup, nodes);
     if (why.empty()) return;
     setup.origin.explanation =

@@ -65,10 +65,11 @@ std::vector<TensorBox> list_owned_shards(int rank, const std::vector<Piece>& pie
     return merge_adjacent_boxes(std::move(boxes));
 }
 
-// Adds the boxes of frozen tensors that `rank` owns. No shard has elements of frozen tensors; the holders of a
-// piece divide its rows.
-std::vector<TensorBox> add_frozen_boxes(std::vector<TensorBox> boxes, const std::vector<HeldTensor>& tensors,
-                                        const std::vector<Piece>& pieces, int rank) {
+}  // namespace
+
+std::vector<TensorBox> list_owned_frozen_boxes(const std::vector<HeldTensor>& tensors,
+                                               const std::vector<Piece>& pieces, int rank) {
+    std::vector<TensorBox> boxes;
     for (const Piece& piece : pieces) {
         const auto holder = std::ranges::lower_bound(piece.holders, rank);
         if (tensors[piece.tensor].is_trained || holder == piece.holders.end() || *holder != rank) continue;
@@ -78,17 +79,17 @@ std::vector<TensorBox> add_frozen_boxes(std::vector<TensorBox> boxes, const std:
         box.rows.begin += piece.box.rows.begin;
         if (!box.is_empty()) boxes.push_back({piece.tensor, box});
     }
-    return merge_adjacent_boxes(std::move(boxes));
+    return boxes;
 }
-
-}  // namespace
 
 HeldState make_held_state(const std::vector<HeldTensor>& tensors, const std::vector<Piece>& pieces,
                           const std::vector<Bucket>& buckets, bool shards_optimizer, int rank) {
-    std::vector<TensorBox> owned_shards = list_owned_shards(rank, pieces, buckets);
+    const std::vector<TensorBox> owned_shards = list_owned_shards(rank, pieces, buckets);
     HeldState state{.values = list_held_boxes(tensors, /*are_all=*/true, rank), .moments = {}, .owned = {}};
     state.moments = shards_optimizer ? owned_shards : list_held_boxes(tensors, /*are_all=*/false, rank);
-    state.owned = add_frozen_boxes(std::move(owned_shards), tensors, pieces, rank);
+    state.owned = list_owned_frozen_boxes(tensors, pieces, rank);
+    state.owned.insert(state.owned.end(), owned_shards.begin(), owned_shards.end());
+    state.owned = merge_adjacent_boxes(std::move(state.owned));
     return state;
 }
 

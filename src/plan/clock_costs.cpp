@@ -143,15 +143,12 @@ std::vector<ClockCost> interpolate_clocks(const ReplicaCosts& costs) {
 std::string to_json(const ClockCosts& costs) {
     Json replicas = Json::array();
     for (const ReplicaCosts& replica : costs.replicas) replicas.push_back(to_json_value(replica));
-    return Json{{"schema", schema_of_clock_costs},
-                {"stages", costs.stages},
-                {"parameters", costs.parameters},
-                {"dtype", costs.dtype},
-                {"tokens", costs.tokens},
-                {"recompute", costs.recompute},
-                {"replicas", replicas}}
-               .dump(2) +
-           '\n';
+    Json json{{"schema", schema_of_clock_costs}, {"stages", costs.stages},
+              {"parameters", costs.parameters},  {"dtype", costs.dtype},
+              {"tokens", costs.tokens},          {"recompute", costs.recompute}};
+    if (costs.frozen > 0) json["frozen"] = costs.frozen;
+    json["replicas"] = std::move(replicas);
+    return json.dump(2) + '\n';
 }
 
 ClockCosts parse_clock_costs(std::string_view text, const std::string& file_name) {
@@ -159,7 +156,7 @@ ClockCosts parse_clock_costs(std::string_view text, const std::string& file_name
     const JsonNode root(document, file_name);
     const std::array<std::string, 7> needed{"schema", "stages",    "parameters", "dtype",
                                             "tokens", "recompute", "replicas"};
-    root.require_keys(needed);
+    root.require_keys(needed, std::array<std::string, 1>{"frozen"});
     if (root.at("schema").whole_number() != schema_of_clock_costs)
         root.at("schema").refuse(cat(schema_of_clock_costs, " for this program; measure the costs again"));
     ClockCosts costs{.stages = root.at("stages").whole_number(),
@@ -167,6 +164,7 @@ ClockCosts parse_clock_costs(std::string_view text, const std::string& file_name
                      .dtype = root.at("dtype").text(),
                      .tokens = root.at("tokens").whole_number(),
                      .recompute = root.at("recompute").text(),
+                     .frozen = root.has("frozen") ? static_cast<int>(root.at("frozen").whole_number()) : 0,
                      .file = file_name};
     for (const JsonNode& replica : root.at("replicas").items())
         costs.replicas.push_back(parse_replica(replica));

@@ -62,6 +62,8 @@ std::optional<plan::Decision> decide_resizing(const ResizeRules& rules, const pl
     double current_seconds = 0;
     double next_seconds = 0;
     for (const layout::Team& team : current.teams) {
+        const auto trains = [&](int stage) { return current.training.shape.trains(stage); };
+        if (std::ranges::none_of(team.stages, trains)) continue;  // frozen layers skip no channels
         std::vector<plan::RankTimes> times;
         for (const int rank : team.ranks) times.push_back(observed.ranks[static_cast<std::size_t>(rank)]);
         const auto fractions = balance_skipped_fractions(

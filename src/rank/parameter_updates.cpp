@@ -180,9 +180,10 @@ void ParameterUpdates::roll_back(const StepUpdate& step, std::size_t copy) {
     if (current_.plan.shards_optimizer) exchanges_[copy].all_gather_values();
 }
 
+void ParameterUpdates::post_no_norm() { norm_gather_.post(std::array{0.0, 0.0}); }
+
 void ParameterUpdates::join_update() {
     finish_moments();
-    norm_gather_.post(std::array{0.0, 0.0});
     norm_gather_.take();
 }
 

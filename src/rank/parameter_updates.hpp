@@ -38,7 +38,7 @@ public:
                      device::Stream& stream, device::Trace* trace);
 
     // The functions from here to join_update() are called in the order of the steps, which are numbered from 0
-    // in each segment. An idle rank calls three of them: begin_segment(), add_step() and join_update().
+    // in each segment. A rank that trains no stage calls only begin_segment(), add_step() and the last two.
     void begin_segment();
     void add_step(double learning_rate);
     // Posts this rank's loss and sum of squares of each step whose gradients have been reduced since the last
@@ -52,7 +52,9 @@ public:
     // otherwise rolls it back, redoes it unless it must be skipped, and returns false. Returns true at once if
     // the update was not speculative. The result is equal on all ranks.
     bool validate(int step);
-    // Called instead of update() on an idle rank. Posts zeros and waits for the global norm.
+    // Called instead of update() on a rank that trains no stage, before and after it executes a step. Other
+    // ranks wait for its zeros, so it posts them first; then it waits for the global norm.
+    void post_no_norm();
     void join_update();
 
     const StepUpdate& find_update(int step) const {

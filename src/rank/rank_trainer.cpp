@@ -194,10 +194,7 @@ void RankTrainer::post_record(const StepResult& result, double begin) {
     if (stream_.clock_setter) stream_.clock_setter->wait(stream_);  // at most one step of requests
     std::vector<double> record(record_gather_.width());
     record[records::RecordFields::loss] = sum_losses(result.outcomes);
-    const StepUpdate& update = updates_->find_update(executed_steps_);
-    record[records::RecordFields::squares] = update.square_sum;
-    record[records::RecordFields::is_skipped] = update.is_skipped ? 1 : 0;
-    record[records::RecordFields::is_rolled_back] = update.is_rolled_back ? 1 : 0;
+    record_update(updates_->find_update(executed_steps_), record);
     record_kernels(stream_, record);
     record_waits(model_.measure_waits(), record);
     record_work(stream_, model_, *updates_, record);
@@ -253,6 +250,7 @@ std::vector<records::StepOutcome> RankTrainer::step() {
     model_.reset_traffic();
     look_ahead();
     progress_.emplace(cat("step ", step_number), "%", 100, job_.config.run.quiet || model_.rank() != 0);
+    if (!model_.trains_any_stage()) updates_->post_no_norm();
     if (executed_steps_ == 0) model_.begin_steps();
     const StepResult result = model_.execute_step(executed_steps_);
     progress_.reset();
@@ -306,6 +304,7 @@ std::optional<NonFiniteFinding> RankTrainer::repeat_with_checks(std::size_t step
     model_.begin_steps();
     model_.execute_step(0);
     model_.finish();
+    updates_->take_sent_bytes();  // those of the repeated step do not count
     stream_.check = nullptr;
     if (!value_check.finding()) return std::nullopt;
     return make_finding(*value_check.finding(), model_.stages().parameters());

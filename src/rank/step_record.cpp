@@ -30,6 +30,12 @@ StepPhases measure_phases(const device::Stream& stream, const RankModel& model, 
             .wait_joules = model.measure_joules_of_waits()};
 }
 
+void record_update(const StepUpdate& update, std::span<double> record) {
+    record[Fields::squares] = update.square_sum;
+    record[Fields::is_skipped] = update.is_skipped ? 1 : 0;
+    record[Fields::is_rolled_back] = update.is_rolled_back ? 1 : 0;
+}
+
 void record_kernels(const device::Stream& stream, std::span<double> record) {
     record[Fields::matmuls] = stream.matmuls.seconds;
     record[Fields::matmul_flops] = stream.matmuls.flops;

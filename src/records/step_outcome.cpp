@@ -110,6 +110,14 @@ void check_coming_step(const comm::GatheredNumbers& all, const StepOutcome& outc
 
 }  // namespace
 
+StepWorkCounts& StepWorkCounts::operator+=(const StepWorkCounts& other) {
+    forward_layers += other.forward_layers;
+    backward_layers += other.backward_layers;
+    reduced_bytes += other.reduced_bytes;
+    moment_bytes += other.moment_bytes;
+    return *this;
+}
+
 std::size_t count_record_fields(device::MemorySpace memory_space) {
     return memory_space == device::MemorySpace::gpu ? RecordFields::count_on_gpus : RecordFields::count;
 }

@@ -130,6 +130,17 @@ std::string draw_energy_chart(const RunRecords& records) {
     return draw_chart(chart);
 }
 
+// Shows the number of frozen blocks of each step; empty if no step has any.
+std::string draw_frozen_chart(const RunRecords& records) {
+    Curve curve;
+    for (const records::StepLine& line : records.steps) curve.push_back({*line.step, line.frozen.value_or(0)});
+    if (std::ranges::all_of(curve, [](const Point& point) { return point.y == 0; })) return "";
+    return draw_chart({.title = "Frozen blocks",
+                       .y_label = "blocks",
+                       .starts_at_zero = true,
+                       .series = {{"frozen", Mark::line, 0, thin_curve(curve, max_points)}}});
+}
+
 std::string draw_step_charts(const RunRecords& records) {
     using Field = records::Figure records::StepLine::*;
     const auto chart = [&](const char* title, const char* label,
@@ -150,7 +161,7 @@ std::string draw_step_charts(const RunRecords& records) {
     return chart("Seconds per step", "seconds",
                  {{"measured", &records::StepLine::seconds},
                   {"predicted from the sample lengths", &records::StepLine::predicted_s}}) +
-           draw_energy_chart(records) +
+           draw_energy_chart(records) + draw_frozen_chart(records) +
            chart("Tokens per step", "tokens",
                  {{"of samples", &records::StepLine::tokens},
                   {"with padding", &records::StepLine::padded_tokens}}) +

@@ -65,18 +65,22 @@ struct PlanBefore {
     const layout::Layout* layout = nullptr;
     OptionalText schedule;
     std::optional<int> microbatches;
+    int frozen = 0;
 };
 
 PlanBefore find_plan_before(const RunRecords& records, std::size_t index) {
     if (index > 0) {
         const plan::Decision& previous = records.decisions[index - 1];
-        return {&previous.layout, previous.schedule, previous.microbatches};
+        return {&previous.layout, previous.schedule, previous.microbatches, previous.frozen.value_or(0)};
     }
     const bool is_known = records.layout && !records.manifest->plan.empty() &&
                           records.manifest->plan == records.decisions.front().from;
-    if (!is_known) return {};
+    PlanBefore plan;
+    if (!records.steps.empty()) plan.frozen = static_cast<int>(records.steps.front().frozen.value_or(0));
+    if (!is_known) return plan;
     const records::Manifest& manifest = *records.manifest;
-    PlanBefore plan{.layout = &*records.layout, .schedule = manifest.schedule, .microbatches = {}};
+    plan.layout = &*records.layout;
+    plan.schedule = manifest.schedule;
     if (manifest.microbatches > 0) plan.microbatches = static_cast<int>(manifest.microbatches);
     return plan;
 }
@@ -98,6 +102,8 @@ std::string describe_plan_change(const plan::Decision& decision, const PlanBefor
     if (decision.schedule && decision.schedule != before.schedule) add("schedule " + *decision.schedule);
     if (decision.microbatches && decision.microbatches != before.microbatches)
         add(format_count(static_cast<std::size_t>(*decision.microbatches), "micro-batch"));
+    if (decision.frozen && *decision.frozen != before.frozen)
+        add(format_count(static_cast<std::size_t>(*decision.frozen), "frozen block"));
     for (const std::string& words : describe_sharing(decision)) add(words);
     if (!html.empty()) return html;
     return make_element("div", decision.clocks.empty() ? "no rank skips channels or offloads work"

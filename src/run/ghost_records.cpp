@@ -14,6 +14,7 @@ void GhostRecords::add(int rank, const records::StepOutcome& own_outcome,
         combined.compute_seconds = combined.seconds = 0;
         combined.waits = {};
         combined.padded_tokens = 0;
+        combined.work = {};
         combined.energy_of_ranks.resize(own_outcome.energy_of_ranks.size() * static_cast<std::size_t>(ranks_));
     }
     if (!own_outcome.pass_times.empty()) {
@@ -28,6 +29,7 @@ void GhostRecords::add(int rank, const records::StepOutcome& own_outcome,
     combined.compute_seconds += own_outcome.compute_seconds / ranks_;
     combined.waits += own_outcome.waits * (1.0 / ranks_);
     combined.padded_tokens += own_outcome.padded_tokens;
+    combined.work += own_outcome.work;
     if (step.added_ranks < ranks_) return;
     records::StepOutcome outcome = std::move(combined);
     steps_.erase(own_outcome.step);

@@ -17,7 +17,7 @@ public:
     // Adds the outcome of a step on `rank`. In `own_outcome`, the lists with one entry per rank have only the
     // entry of `rank`, or no entry. Each rank adds its steps in order. The last rank that adds a step calls
     // `record` with the combined outcome. The combined outcome has the `seconds` of the slowest rank, the mean
-    // compute and waiting times, and the sum of `padded_tokens`.
+    // compute and waiting times, and the sums of `padded_tokens` and `work`.
     void add(int rank, const records::StepOutcome& own_outcome,
              const std::function<void(records::StepOutcome&)>& record);
 

@@ -94,7 +94,10 @@ LayerTimes::LayerTimes(const Job& job, const plan::Plan& plan)
     const auto recompute = *std::ranges::min_element(plan.recompute);
     for (std::size_t layer = 0; layer < layers; ++layer) {
         work_.push_back(derive_stage_work(job.model,
-                                          {.layers = {layer, 1}, .part = part, .recompute = recompute},
+                                          {.layers = {layer, 1},
+                                           .part = part,
+                                           .recompute = recompute,
+                                           .first_trained_layer = plan.first_trained_layer()},
                                           {.dtype = job.dtype, .cuts_rows = plan.cuts_rows}));
     }
 }

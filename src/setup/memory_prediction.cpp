@@ -142,16 +142,28 @@ void add_training_memory(const SizedPlan& sized_plan, const optim::OptimizerConf
     }
 }
 
+// Returns the number of elements of frozen tensors that `rank` saves.
+std::size_t count_frozen_elements(const stage::GradientPlan& gradients, int rank) {
+    std::size_t elements = 0;
+    for (const layout::TensorBox& owned :
+         layout::list_owned_frozen_boxes(gradients.tensors, gradients.pieces, rank))
+        elements += owned.box.rows.count * owned.box.columns.count;
+    return elements;
+}
+
 // Adds to the memory of each rank the copy from which checkpoints are written: the parameter elements that the
-// rank owns, and their moments. `sizes` and `memories` have one entry per rank.
+// rank owns, and the moments of trained ones. `frozen_elements` is the largest number of frozen elements of a
+// rank. `sizes` and `memories` have one entry per rank.
 void add_checkpoint_copies(const SizedPlan& sized_plan, const optim::OptimizerConfig& optimizer,
-                           const std::vector<stage::ExchangeSize>& sizes, std::vector<RankMemory>& memories) {
+                           std::size_t frozen_elements, const std::vector<stage::ExchangeSize>& sizes,
+                           std::vector<RankMemory>& memories) {
     for (std::size_t i = 0; i < memories.size(); ++i) {
         const auto& owned_shards = sizes[i].own_shards;
         const std::size_t elements = std::accumulate(owned_shards.begin(), owned_shards.end(), std::size_t{0});
         std::size_t& copy = sized_plan.memory_space == device::MemorySpace::gpu ? memories[i].copy_beside_gpu
                                                                                 : memories[i].copy;
-        copy = elements * byte_size(accumulator_type(sized_plan.dtype)) * (1 + count_moments(optimizer));
+        copy = (elements * (1 + count_moments(optimizer)) + frozen_elements) *
+               byte_size(accumulator_type(sized_plan.dtype));
     }
 }
 
@@ -236,7 +248,10 @@ public:
         for (RankMemory& memory : memories)
             if (!sized_plan_.step_limits.empty() && memory.step_buffers == step_bytes)
                 memory.offloadable = 0;  // the buffers of every step fit
-        if (saves_checkpoints_) add_checkpoint_copies(sized_plan_, *optimizer_, sizes, memories);
+        // The first rank of a class saves the most elements.
+        if (saves_checkpoints_)
+            add_checkpoint_copies(sized_plan_, *optimizer_, count_frozen_elements(gradients_, ranks.front()),
+                                  sizes, memories);
         if (!may_offload_or_skip(sized_plan_.plan)) return memories;
         device::Stream stream{.backend = device::GhostStream{}};
         const stage::Resizer resizer(stream, make_resizer_config(sized_plan_),

@@ -8,9 +8,13 @@
 namespace trireme::stage {
 namespace {
 
+// True if all layers of the stage are frozen.
+bool is_frozen(const StageSpec& stage) { return stage.layers.end() <= stage.first_trained_layer; }
+
 // Returns a text that is equal for blocks that need equal memory.
 std::string make_block_key(const model::ModelConfig& model, const StageSpec& block) {
-    std::string key = cat(block.layers.begin == 0 ? "first " : "", "rank ", block.part.rank, " of");
+    std::string key = cat(is_frozen(block) ? "frozen " : "", block.layers.begin == 0 ? "first " : "", "rank ",
+                          block.part.rank, " of");
     for (const std::size_t share : block.part.shares) key += cat(' ', share);
     for (const model::Layer& layer : build_layers(model, block.part, block.layers))
         key += cat(' ', find_kind(layer));
@@ -49,11 +53,13 @@ StepMemoryPlanner::StepMemoryPlanner(const LocalWork& work)
         std::size_t& frozen_blocks = frozen_blocks_.emplace_back();
         std::vector<std::size_t>& blocks = blocks_.emplace_back();
         for (const layout::Range& layers : list_blocks(work.model, spec.layers)) {
-            const StageSpec block{.layers = layers, .part = spec.part};
+            const bool freezes = layers.begin < spec.first_trained_layer;
+            const StageSpec block{
+                .layers = layers, .part = spec.part, .first_trained_layer = freezes ? layers.end() : 0};
             const auto [kind, is_new] = kinds.try_emplace(make_block_key(work.model, block), kinds_.size());
             if (is_new) kinds_.push_back(block);
             blocks.push_back(kind->second);
-            if (layers.begin < spec.first_trained_layer) ++frozen_blocks;
+            if (freezes) ++frozen_blocks;
         }
     }
 }
@@ -73,6 +79,7 @@ const TrainingMemory& StepMemoryPlanner::predict_block(std::size_t kind, plan::R
     if (known_.size() == max_known) known_.clear();
     StageSpec spec = kinds_[kind];
     spec.recompute = level;
+    if (is_frozen(spec)) passes = BackwardPasses::none;
     const bool is_evaluation = passes == BackwardPasses::none;
     if (level == plan::Recompute::full && !is_evaluation) passes = BackwardPasses::whole;
     const auto [known, is_new] = known_.try_emplace({kind, level, passes, batch.rows, batch.segments.size()});
@@ -110,13 +117,11 @@ TrainingMemory StepMemoryPlanner::predict_stage(std::size_t s, const BatchShape&
     TrainingMemory total;
     std::size_t kept = 0;
     for (std::size_t b = 0; b < blocks.size(); ++b) {
-        const bool is_frozen = b < frozen_blocks;
-        const TrainingMemory& block =
-            predict_block(blocks[b], find_level(b), batch, is_frozen ? BackwardPasses::none : passes);
+        const TrainingMemory& block = predict_block(blocks[b], find_level(b), batch, passes);
         total.peak = elementwise_max(total.peak, block.peak);
         for (std::size_t op = 0; op < total.workspaces.size(); ++op)
             total.workspaces[op] = elementwise_max(total.workspaces[op], block.workspaces[op]);
-        if (!is_frozen) kept += round_up_to_cache_lines(block.stash_after_forward);
+        if (b >= frozen_blocks) kept += round_up_to_cache_lines(block.stash_after_forward);
     }
     if (passes == BackwardPasses::none) return total;
     const std::size_t gradient_bytes = round_up_to_cache_lines(count_row_bytes(batch));

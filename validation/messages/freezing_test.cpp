@@ -45,6 +45,16 @@ TEST_F(Freezing, SavesBackwardPassesGradientsAndMoments) {
     EXPECT_EQ(replicated["moment_bytes"], 2 * ends * 2 * sizeof(double));
 }
 
+TEST_F(Freezing, SavesTheSameInSimulationsWithoutValues) {
+    simulate_grid("--frozen 1 --run-dir values");
+    simulate_grid("--frozen 1 --math off --run-dir ghosts");
+
+    const json values = second_step("values");
+    const json ghosts = steps("ghosts").at(1);
+    for (const char* const field : {"layer_passes", "reduced_bytes", "moment_bytes"})
+        EXPECT_EQ(ghosts.at(field), values.at(field)) << field;
+}
+
 TEST_F(Freezing, IsShownByEachStep) {
     const Outcome outcome = train("--frozen 1 --log-every 1", 2);
 

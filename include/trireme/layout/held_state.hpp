@@ -31,6 +31,11 @@ struct HeldState {
 HeldState make_held_state(const std::vector<HeldTensor>& tensors, const std::vector<Piece>& pieces,
                           const std::vector<Bucket>& buckets, bool shards_optimizer, int rank);
 
+// Returns the boxes of frozen tensors that `rank` owns: no shard has their elements, so the holders of a piece
+// divide its rows.
+std::vector<TensorBox> list_owned_frozen_boxes(const std::vector<HeldTensor>& tensors,
+                                               const std::vector<Piece>& pieces, int rank);
+
 // Returns the parts of `placements` inside `local`, in the same order. `local` is a box of the matrix that the
 // rank stores; Placement::row and Placement::column of the results are relative to the first element of
 // `local`.

@@ -7,7 +7,7 @@
 //                    "watts": {"idle": 70, "busy": 300}, "joules": 60}]}]}
 //
 // "layers" has the first layer and the number of layers of each stage that a replica holds. "recompute" has one
-// word per stage, or one for all.
+// word per stage, or one for all. "frozen", the number of frozen blocks, is omitted if it is 0.
 #pragma once
 
 #include <algorithm>
@@ -54,6 +54,7 @@ struct ClockCosts {
     std::string dtype = {};      // for example "f32"
     std::size_t tokens = 0;      // of the largest micro-batch, with padding
     std::string recompute = {};  // for example "none"
+    int frozen = 0;              // see Plan
     std::vector<ReplicaCosts> replicas = {};
     std::string file = {};  // name of the file from which they come; empty if the run has measured them
 

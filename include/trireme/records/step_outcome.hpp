@@ -42,6 +42,8 @@ struct StepWorkCounts {
     double backward_layers = 0;  // the same; frozen layers have no backward passes
     double reduced_bytes = 0;    // gradients that ranks sent to other ranks to sum them
     double moment_bytes = 0;     // optimizer moments
+
+    StepWorkCounts& operator+=(const StepWorkCounts& other);
 };
 
 // The outcome of a step. Equal on all ranks, except for `planning_seconds` and the predictions.

@@ -140,7 +140,8 @@ OptionGroup make_layout_options(config::LayoutConfig& layout) {
                                layout.shard_optimizer),
             make_table_list_option({"recompute", "", "activation recomputation: one value, or one per stage"},
                                    layout.recompute, plan::recompute_values),
-            make_integer_option({"frozen", "N", "freeze the embedding and the first N blocks"}, layout.frozen),
+            make_integer_option({"frozen", "N", "freeze the first N blocks and, if N > 0, the embedding"},
+                                layout.frozen),
         }};
 }
 

@@ -120,7 +120,8 @@ plan::ClockCosts describe_measured_run(const model::ModelConfig& model, device::
     plan::ClockCosts run{.stages = plan.layout.stages.size(),
                          .parameters = count_parameters(model),
                          .dtype = to_string(dtype),
-                         .tokens = largest_microbatch.rows};
+                         .tokens = largest_microbatch.rows,
+                         .frozen = plan.frozen};
     const bool is_equal =
         std::ranges::adjacent_find(plan.recompute, std::not_equal_to<>()) == plan.recompute.end();
     for (const plan::Recompute level : plan.recompute) {
@@ -142,6 +143,9 @@ void check_measured_run(const plan::ClockCosts& costs, const plan::ClockCosts& r
     if (costs.recompute != run.recompute)
         refuse_costs(costs, cat("was measured with --recompute ", costs.recompute, ", but this plan has ",
                                 run.recompute));
+    if (costs.frozen != run.frozen)
+        refuse_costs(costs,
+                     cat("was measured with --frozen ", costs.frozen, ", but this plan has ", run.frozen));
 }
 
 plan::ClockCosts list_replica_kinds(const Job& job, const PlanState& state) {

@@ -42,8 +42,10 @@ double predict_seconds(const PricedPlan& priced, const Machine& machine, const s
 
 std::vector<ExchangeSeconds> predict_gradient_exchanges(const PricedPlan& priced, const Machine& machine) {
     const std::vector<layout::StageLayout>& stages = priced.plan.layout.stages;
-    std::set<std::size_t> first_layers;
-    for (const layout::StageLayout& stage : stages) first_layers.insert(stage.layers.begin);
+    const auto trains = [&](int stage) { return priced.plan.training.shape.trains(stage); };
+    std::set<std::size_t> first_layers;  // of the trained layers of each stage
+    for (const layout::StageLayout& stage : stages)
+        first_layers.insert(std::max(stage.layers.begin, priced.plan.first_trained_layer()));
     struct Elements {
         double early = 0;
         double late = 0;
@@ -74,15 +76,16 @@ std::vector<ExchangeSeconds> predict_gradient_exchanges(const PricedPlan& priced
     }
     std::vector<ExchangeSeconds> exchanges(stages.size());
     for (const layout::Team& team : priced.plan.teams) {
-        const auto team_stages = static_cast<double>(team.stages.size());
+        const auto trained_stages = static_cast<double>(std::ranges::count_if(team.stages, trains));
         for (const int rank : team.ranks) {
             const ExchangeSeconds& seconds = exchange_by_rank[rank];
             for (const int s : team.stages) {
+                if (!trains(s)) continue;
                 ExchangeSeconds& slowest = exchanges[static_cast<std::size_t>(s)];
                 for (double ExchangeSeconds::*part :
                      {&ExchangeSeconds::early_reduce_scatter, &ExchangeSeconds::late_reduce_scatter,
                       &ExchangeSeconds::all_gather})
-                    slowest.*part = std::max(slowest.*part, seconds.*part / team_stages);
+                    slowest.*part = std::max(slowest.*part, seconds.*part / trained_stages);
             }
         }
     }

@@ -217,6 +217,21 @@ TEST(Report, DrawsTheMemoryLimitBesideTheMemoryOfEachStep) {
     EXPECT_TRUE(says(report_of(FixtureRun(step + R"(,"limit_bytes":6000000})" + "\n")), limit));
 }
 
+TEST(Report, DrawsTheFrozenBlocksOfEachStep) {
+    const std::string title = "<figcaption>Frozen blocks</figcaption>";
+    EXPECT_FALSE(says(report_of(FinishedRun()), title));
+    const FixtureRun run(R"({"step":1,"seconds":4,"frozen":3})"
+                         "\n"
+                         R"({"step":2,"seconds":4})"
+                         "\n");
+    run.write("decisions.jsonl", R"({"step":1,"frozen":0,"layout":)" + two_stages("4") + "}\n");
+
+    const std::string html = report_of(run);
+
+    EXPECT_TRUE(says(html, title));
+    EXPECT_TRUE(says(html, "<div>0 frozen blocks</div>"));
+}
+
 TEST(Report, ContainsNoReferencesToOtherFiles) {
     const std::string html = report_of(FinishedRun());
 
