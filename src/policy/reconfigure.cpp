@@ -52,12 +52,12 @@ std::vector<std::vector<double>> average_waits(const std::vector<ClockedTeam>& t
     return means;
 }
 
-// Returns the team of stage 0 whose last pass ends last.
+// Returns the team of the first trained stage whose last pass ends last.
 std::size_t find_last_team(const schedule::PipelineShape& shape,
                            const std::vector<plan::MeasuredPasses>& times) {
-    const std::vector<int>& first_stage = shape.holders.front();
+    const std::vector<int>& teams = shape.holders[static_cast<std::size_t>(shape.first_trained_stage)];
     const auto last = std::ranges::max_element(
-        first_stage, {}, [&](int team) { return times[static_cast<std::size_t>(team)].end; });
+        teams, {}, [&](int team) { return times[static_cast<std::size_t>(team)].end; });
     return static_cast<std::size_t>(*last);
 }
 

@@ -35,10 +35,11 @@ struct PassOfTeam {
     friend bool operator==(const PassOfTeam&, const PassOfTeam&) = default;
 };
 
-// Returns the critical path, from the backward of stage 0 that ends last back to the first forward of its team.
-// After a pass that waited for more than `threshold` seconds, the path continues at the pass that computed its
-// input, otherwise at the preceding pass of the team. Teams of a group use the mean of their waits. `teams` and
-// `times` have one entry per team of the shape. Every stage has forwards and backwards that are not split.
+// Returns the critical path, from the backward of the first trained stage that ends last back to a first
+// forward. After a pass that waited for more than `threshold` seconds, the path continues at the pass that
+// computed its input, otherwise at the preceding pass of the team. Teams of a group use the mean of their
+// waits. `teams` and `times` have one entry per team of the shape. Every trained stage has forwards and
+// backwards that are not split.
 std::vector<PassOfTeam> find_critical_path(const schedule::PipelineShape& shape,
                                            const std::vector<ClockedTeam>& teams,
                                            const std::vector<plan::MeasuredPasses>& times, double threshold);

@@ -25,7 +25,8 @@ ReconfiguredPipeline make_pipeline(schedule::PipelineShape shape, const std::vec
                                    int mhz) {
     shape.extra_forwards = extra_forwards;
     shape.slots = shape.microbatches;
-    const std::vector<schedule::Program> compute = generate(schedule::require_schedule("envpipe"), shape);
+    const std::vector<schedule::Program> compute =
+        remove_frozen_work(generate_phases(schedule::require_schedule("envpipe"), shape), shape).body;
     std::vector<ClockedTeam> teams;
     for (const schedule::Program& passes : compute) {
         ClockedTeam& team = teams.emplace_back(ClockedTeam{.passes = passes,
@@ -105,6 +106,15 @@ TEST(CriticalPath, GoesThroughTheLastStageIfAllStagesAreEqual) {
 
     EXPECT_EQ(to_text(pipeline, find_path(pipeline, schedule::StepCosts(std::vector<schedule::StageCost>(3)))),
               "0B1 1B1 2B1 2F1 2B0 2F0 1F0 0F0");
+}
+
+TEST(CriticalPath, BeginsAtTheFirstTrainedStage) {
+    schedule::PipelineShape shape = schedule::make_grid_shape(3, 1, 1, 2);
+    shape.first_trained_stage = 1;
+    const ReconfiguredPipeline pipeline = make_pipeline(shape, {0, 0, 0}, 900);
+
+    EXPECT_EQ(to_text(pipeline, find_path(pipeline, schedule::StepCosts(std::vector<schedule::StageCost>(3)))),
+              "1B1 2B1 2F1 2B0 2F0 1F0 0F0");
 }
 
 TEST(CriticalPath, GoesThroughTheSlowestStage) {
