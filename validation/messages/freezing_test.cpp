@@ -93,6 +93,21 @@ TEST_F(Freezing, IsLimitedToTheBlocksOfTheModel) {
                    {"--decisions decisions.jsonl, step 1: " + sentence});
 }
 
+// A rank that only runs forward is compared by its forward passes.
+TEST_F(Freezing, MovesWorkFromASlowRankWithFrozenBlocks) {
+    const Outcome outcome = run(
+        "simulate --ranks 3 --cluster double.json --corpus corpus.h5 --model gpt2-tiny --layers 6 --width 32 "
+        "--heads 4 --tied off --pipe 3 --microbatches 8 --batch 8 --length fixed --max-length 32 --threads 1 "
+        "--partition 3,3,2 --frozen 2 --steps 12 --straggler uneven --look-every 5 "
+        "--slow rank=0,factor=10,steps=3:12,on=products --run-dir run");
+
+    ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+    ASSERT_EQ(decisions("run").size(), 1U);
+    const json decision = decisions("run")[0];
+    EXPECT_EQ(decision["frozen"], 2);
+    EXPECT_LT(decision["layout"]["stages"][0]["layers"][1], 5) << decision;
+}
+
 // The checkpoint keeps the depth, although the plan of the options has another layout and trains everything.
 TEST_F(Freezing, ContinuesOnFewerRanks) {
     simulate_grid("--frozen 1 --checkpoint-every 3 --run-dir whole");
