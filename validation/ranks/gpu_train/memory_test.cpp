@@ -32,22 +32,18 @@ std::vector<Variant> variants() {
         {"micro-batches", 1, [](config::RunConfig& c) { c.schedule.microbatches = 4; }},
         {"recompute", 1, [](config::RunConfig& c) { c.layout.recompute = {plan::Recompute::full}; }},
         {"frozen block", 1, [](config::RunConfig& c) { c.layout.frozen = 1; }},
-        {"frozen blocks in short numbers", 1,
-         [](config::RunConfig& c) {
-             c.layout.frozen = 2;
-             c.precision.dtype = config::Precision::bf16;
-         }},
         {"stages", 2,
          [](config::RunConfig& c) {
              c.layout.pipe = 2;
              c.schedule.microbatches = 4;
          }},
-        {"frozen stage", 2,
+        {"frozen stage in short numbers", 2,
          [](config::RunConfig& c) {
              c.layout.pipe = 2;
-             c.layout.frozen = 2;
+             c.layout.frozen = 1;
              c.layout.recompute = {plan::Recompute::full};
              c.schedule.microbatches = 4;
+             c.precision.dtype = config::Precision::bf16;
          }},
         {"stages and recompute", 2,
          [](config::RunConfig& c) {
@@ -70,11 +66,6 @@ std::vector<Variant> variants() {
         {"replicas in short numbers", 2,
          [](config::RunConfig& c) { c.precision.dtype = config::Precision::bf16; }},
         {"replicas with all moments", 2, [](config::RunConfig& c) { c.layout.shard_optimizer = false; }},
-        {"replicas with a frozen block in short numbers", 2,
-         [](config::RunConfig& c) {
-             c.layout.frozen = 1;
-             c.precision.dtype = config::Precision::bf16;
-         }},
         {"shares", 2, [](config::RunConfig& c) { c.layout.tensor = 2; }},
         {"shares of rows", 2,
          [](config::RunConfig& c) {
