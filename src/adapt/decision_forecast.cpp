@@ -16,22 +16,24 @@ class PlanPredictors {
 public:
     PlanPredictors(const setup::Job& job, int ranks) : job_(job), ranks_(ranks) {}
 
-    // `current` differs from earlier plans only in its layout, and what follows from it.
+    // `current` differs from earlier plans only in its layout and frozen blocks, and what follows from them.
     setup::StepPredictor& find(const setup::PlanState& current) {
         constexpr std::size_t max_predictors = 8;
-        const auto known = std::ranges::find(predictors_, current.plan.layout, &Entry::first);
+        Key key{current.plan.layout, current.plan.frozen};
+        const auto known = std::ranges::find(predictors_, key, &Entry::first);
         if (known != predictors_.end()) {
             predictors_.splice(predictors_.begin(), predictors_, known);
             return predictors_.front().second;
         }
         if (predictors_.size() == max_predictors) predictors_.pop_back();
-        predictors_.emplace_front(std::piecewise_construct, std::forward_as_tuple(current.plan.layout),
+        predictors_.emplace_front(std::piecewise_construct, std::forward_as_tuple(std::move(key)),
                                   std::forward_as_tuple(job_, current, ranks_, /*flops=*/0));
         return predictors_.front().second;
     }
 
 private:
-    using Entry = std::pair<layout::Layout, setup::StepPredictor>;
+    using Key = std::pair<layout::Layout, int>;  // layout and frozen blocks
+    using Entry = std::pair<Key, setup::StepPredictor>;
 
     const setup::Job& job_;
     int ranks_;
@@ -60,11 +62,12 @@ struct DecisionForecast::State {
     std::optional<plan::Decision> change_plan(std::size_t step) {
         std::optional<Choice> choice = chooser.choose(step);
         if (!choice) return std::nullopt;
-        PlanTransition& transition = choice->transition;
-        if (const std::string lack = explain_lack(transition.to); !lack.empty()) {
-            chooser.reject(*choice, lack);
-            return std::nullopt;
+        if (const std::string lack = explain_lack(choice->transition.to); !lack.empty()) {
+            std::optional<Choice> other_choice = chooser.reject(*choice, lack);
+            if (!other_choice) return std::nullopt;
+            choice.emplace(std::move(*other_choice));
         }
+        PlanTransition& transition = choice->transition;
         const records::PlanChange change{.from = compute_hash(current.plan),
                                          .to = compute_hash(transition.to.plan),
                                          .moved_bytes = transition.count_moved_bytes(job),

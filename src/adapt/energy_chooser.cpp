@@ -66,6 +66,7 @@ const plan::ClockCosts* EnergyChooser::find_costs(const setup::PlanState& state)
 
 void EnergyChooser::complete(const plan::Observation& all_observed, plan::Decision& decision) {
     if (!is_on() || !decision.clocks.empty()) return;
+    chosen_baseline_.reset();
     const plan::Observation observed = relate_to_devices(all_observed);
     std::string why;
     const auto state = try_make_state(job_, current_, ranks_, decision, why);

@@ -46,6 +46,12 @@ LengthChooser::LengthChooser(const setup::Job& job, const setup::PlanState& curr
         published_.emplace(job, current, origin_, outlook_);
 }
 
+void LengthChooser::continue_from(LengthChooser& earlier) {
+    decisions_ = std::move(earlier.decisions_);
+    observed_sum_ = earlier.observed_sum_;
+    predicted_sum_ = earlier.predicted_sum_;
+}
+
 void LengthChooser::observe(records::StepOutcome& outcome) {
     if (auto decision = decisions_.extract(outcome.step)) outcome.elastic = std::move(decision.mapped());
     const auto predicted = predicted_seconds_.find(outcome.step);

@@ -19,6 +19,9 @@ public:
     LengthChooser(const setup::Job& job, const setup::PlanState& current, const layout::Layout& origin,
                   const std::vector<int>& nodes);
 
+    // Takes over the observed steps and the decisions of `earlier`, made for another number of frozen blocks.
+    void continue_from(LengthChooser& earlier);
+
     // Called after a step. Sets the decision about the plan of the step in `outcome`.
     void observe(records::StepOutcome& outcome);
     // Returns the decision about the plan after the observed steps; empty if the plan stays. If

@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "adapt/energy_chooser.hpp"
+#include "adapt/freeze_chooser.hpp"
 #include "adapt/length_chooser.hpp"
 #include "adapt/migration_trials.hpp"
 #include "adapt/straggler_outlook.hpp"
 #include "trireme/adapt/resumed_plan.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
-#include "trireme/comm/collectives.hpp"
 #include "trireme/policy/describe_slowness.hpp"
 #include "trireme/policy/planner.hpp"
 #include "trireme/policy/resize.hpp"
@@ -21,14 +21,6 @@
 #include "trireme/setup/machine.hpp"
 
 namespace trireme::adapt {
-namespace {
-
-// Returns a number below 2^53, which is not 0, so that a record of a step can carry it.
-std::uint64_t number_plan(const plan::Plan& plan) {
-    return 1 + (std::stoull(compute_hash(plan), nullptr, 16) >> 12);
-}
-
-}  // namespace
 
 void check_followed_lengths(const setup::Setup& setup, const std::vector<int>& nodes) {
     if (!follows_lengths(setup.job, setup.current.plan)) return;
@@ -51,16 +43,15 @@ PlanChooser::PlanChooser(const setup::Job& job, const setup::PlanState& current,
       recorded_decisions_(std::move(recorded)),
       observer_(static_cast<int>(nodes.size())),
       migration_trials_(std::make_unique<MigrationTrials>()),
-      energy_chooser_(std::make_unique<EnergyChooser>(job, current, origin_, static_cast<int>(nodes.size()))) {
+      energy_chooser_(std::make_unique<EnergyChooser>(job, current, origin_, static_cast<int>(nodes.size()))),
+      freeze_chooser_(std::make_unique<FreezeChooser>(job, current)) {
     for (plan::Decision& decision : recorded_decisions_)
         if (decision.policy.empty()) decision.policy = "recorded";
-    make_rules({});
+    prepare_depth();
     if (!origin_.slowness.empty()) {
         observer_.resume_from(origin_.slowness, origin_.steady_steps);
         known_slowness_ = origin_.slowness;
     }
-    if (!follows_lengths(job, current.plan)) return;
-    length_chooser_ = std::make_unique<LengthChooser>(job, current, origin_.layout, nodes);
     const auto ranks = static_cast<int>(nodes.size());
     if (predicts_changes()) link_ = find_slow_link(choose_machine(job, ranks), ranks);
 }
@@ -70,24 +61,42 @@ PlanChooser::~PlanChooser() = default;
 std::vector<policy::SlownessChange> PlanChooser::observe(records::StepOutcome& outcome) {
     if (length_chooser_) length_chooser_->observe(outcome);
     energy_chooser_->observe(outcome, observer_.make_observation(outcome.step));
+    freeze_chooser_->observe(outcome);
     return observer_.add(outcome);
 }
 
+void PlanChooser::observe(const records::Evaluation& evaluation, std::size_t step) {
+    freeze_chooser_->observe(evaluation, step);
+}
+
+bool PlanChooser::lacks_evaluation(std::size_t step) const { return freeze_chooser_->lacks_evaluation(step); }
+
 void PlanChooser::set_links(const layout::RankLinks& links) {
     if (!predicts_changes()) link_ = links.all;
-    if (may_migrate(job_.config.policy)) make_rules(links.team);
+    team_link_ = links.team;
+    if (may_migrate(job_.config.policy)) make_rules();
 }
 
 bool PlanChooser::predicts_changes() const {
     return length_chooser_ && job_.config.policy.change_times == config::ChangeTimes::predicted;
 }
 
-void PlanChooser::make_rules(const layout::Link& team_link) {
+// Makes the rules for slow ranks and for lengths, whose times and bytes depend on the number of frozen blocks.
+void PlanChooser::prepare_depth() {
+    prepared_depth_ = current_.plan.frozen;
+    make_rules();
+    if (!follows_lengths(job_, current_.plan)) return;
+    auto chooser = std::make_unique<LengthChooser>(job_, current_, origin_.layout, nodes_);
+    if (length_chooser_) chooser->continue_from(*length_chooser_);
+    length_chooser_ = std::move(chooser);
+}
+
+void PlanChooser::make_rules() {
     const config::StragglerPolicy policy = job_.config.policy.straggler;
     if (policy == config::StragglerPolicy::off || policy == config::StragglerPolicy::resize) return;
-    offload_rules_ = make_offload_rules(job_, current_, team_link);
+    offload_rules_ = make_offload_rules(job_, current_, team_link_);
     if (policy == config::StragglerPolicy::uneven)
-        uneven_rules_ = make_uneven_rules(job_, current_, origin_.layout, nodes_, team_link);
+        uneven_rules_ = make_uneven_rules(job_, current_, origin_.layout, nodes_, team_link_);
 }
 
 // Predicts the time in which the measured link transfers the bytes of the rank that has the most bytes to
@@ -200,11 +209,14 @@ std::optional<Choice> PlanChooser::choose(std::size_t step) {
     if (recorded != recorded_decisions_.end())
         return make_choice(*recorded, plan_transition(job_, current_, nodes_, *recorded), observed);
     if (!job_.config.policy.decisions.empty()) return std::nullopt;
+    std::optional<plan::Decision> new_depth = freeze_chooser_->decide(step);
     if (length_chooser_) {
         std::optional<Choice> choice = take_look_ahead(step);
+        if (new_depth) return choose_depth(std::move(*new_depth), std::move(choice), observed);
         if (!choice && is_policy_step(step)) report_idle_policy(observed);
         return choice;
     }
+    if (new_depth) return choose_depth(std::move(*new_depth), std::nullopt, observed);
     std::optional<plan::Decision> decision = energy_chooser_->decide_first(observed, is_policy_step(step));
     if (!decision && is_policy_step(step))
         decision = migration_trials_->end_useless_migration(observed, current_.plan);
@@ -220,6 +232,27 @@ std::optional<Choice> PlanChooser::choose(std::size_t step) {
         return std::nullopt;
     }
     return make_choice(std::move(*decision), std::move(*transition), observed);
+}
+
+// Changes the number of frozen blocks as `decision` says. The layout changes only if the lengths of the coming
+// samples require it: `by_lengths`. Other policies decide at their next steps, with the new number.
+std::optional<Choice> PlanChooser::choose_depth(plan::Decision decision, std::optional<Choice> by_lengths,
+                                                const plan::Observation& observed) {
+    if (by_lengths) {
+        plan::Decision& combined = by_lengths->decision;
+        combined.frozen = decision.frozen;
+        combined.causes.push_back(
+            {.proposer = decision.policy, .reason = decision.reason, .terms = decision.terms});
+        decision = combined;
+    }
+    energy_chooser_->complete(observed, decision);
+    std::string why;
+    auto transition = try_plan_transition(job_, current_, nodes_, decision, why);
+    if (!transition) {
+        note_refusal(why);
+        return std::nullopt;
+    }
+    return make_choice(std::move(decision), std::move(*transition), observed);
 }
 
 // The next step may not fit into the memory of the current plan, so that ranks plan it only after a change.
@@ -264,15 +297,16 @@ std::optional<Choice> PlanChooser::choose_by_lengths(std::size_t step) {
              }});
     if (!decision) return std::nullopt;
     auto transition = plan_transition(job_, current_, nodes_, *decision);
-    const double link_seconds = predict_from_links(transition);
-    Choice choice = make_choice(std::move(*decision), std::move(transition), observed);
-    choice.link_seconds = link_seconds;
-    return choice;
+    return make_choice(std::move(*decision), std::move(transition), observed);
 }
 
-void PlanChooser::reject(const Choice& choice, const std::string& why) {
+std::optional<Choice> PlanChooser::reject(const Choice& choice, const std::string& why) {
     note_refusal(why);
     if (length_chooser_) length_chooser_->exclude(choice.transition.to.plan.layout);
+    const std::size_t step = choice.decision.step;
+    std::optional<plan::Decision> new_depth = freeze_chooser_->decide(step);
+    if (!new_depth || changes_only_depth(choice)) return std::nullopt;
+    return choose_depth(std::move(*new_depth), std::nullopt, observer_.make_observation(step));
 }
 
 Choice PlanChooser::make_choice(plan::Decision decision, PlanTransition transition,
@@ -289,7 +323,8 @@ Choice PlanChooser::make_choice(plan::Decision decision, PlanTransition transiti
     else
         migration_trials_->prepare(observed.step, observed, current_.plan, transition.to.plan,
                                    transition.moves_state);
-    return {std::move(decision), std::move(transition), has_recorded_decision(observed.step)};
+    const double link_seconds = length_chooser_ ? predict_from_links(transition) : 0;
+    return {std::move(decision), std::move(transition), has_recorded_decision(observed.step), link_seconds};
 }
 
 bool PlanChooser::is_policy_step(std::size_t step) const {
@@ -307,7 +342,7 @@ bool PlanChooser::may_change_plan(std::size_t step) const {
         length_chooser_ && (step == job_.completed_steps ||
                             (look_ahead_ && look_ahead_->step == step && look_ahead_->next_plan != 0));
     return is_policy_step(step) || has_recorded_decision(step) || changes_with_lengths ||
-           energy_chooser_->may_decide(step);
+           energy_chooser_->may_decide(step) || freeze_chooser_->may_decide(step);
 }
 
 void PlanChooser::note_change(Choice& choice, const records::PlanChange& change) {
@@ -319,6 +354,7 @@ void PlanChooser::note_change(Choice& choice, const records::PlanChange& change)
     migration_trials_->begin(decision.step);
     if (!plan::changes_only_clocks(decision)) observer_.begin_plan();
     energy_chooser_->note_change(decision, chosen_slowness_);
+    freeze_chooser_->note_change();
     last_refusal_.clear();
     if (change.moved_bytes + change.kept_bytes > 0) {
         decision.predicted_seconds = length_chooser_ ? correction_.correct(choice.link_seconds)
@@ -328,11 +364,12 @@ void PlanChooser::note_change(Choice& choice, const records::PlanChange& change)
         estimate_.add(change.moved_bytes, change.seconds);
     }
     note_origin(decision, current_.plan, origin_);
+    if (current_.plan.frozen != prepared_depth_) prepare_depth();
 }
 
 std::size_t PlanChooser::find_next_possible_change(std::size_t first) const {
     if (energy_chooser_->decides_each_step()) return std::min(first + 1, job_.steps);
-    std::size_t next = job_.steps;
+    std::size_t next = freeze_chooser_->find_next_period_end(first);
     for (const plan::Decision& decision : recorded_decisions_) {
         if (decision.step > first) next = std::min(next, decision.step);
     }
@@ -343,6 +380,8 @@ std::string PlanChooser::take_energy_report() { return energy_chooser_->take_rep
 
 std::string PlanChooser::describe_lack_of_clocks() const { return energy_chooser_->describe_lack(); }
 
+std::string PlanChooser::describe_freezing() const { return freeze_chooser_->describe_state(); }
+
 bool PlanChooser::decides_clocks_each_step() const { return energy_chooser_->decides_each_step(); }
 
 std::string PlanChooser::take_refusal() {
@@ -350,14 +389,6 @@ std::string PlanChooser::take_refusal() {
     if (refusal.empty() || refusal == last_refusal_) return {};
     last_refusal_ = refusal;
     return refusal;
-}
-
-void check_equal_plans(comm::Communicator& control, const Choice* choice, std::size_t step) {
-    const std::vector<std::string> plans =
-        all_gather(control, choice ? compute_hash(choice->transition.to.plan) : "none");
-    if (std::ranges::count(plans, plans.front()) == std::ssize(plans)) return;
-    throw ConfigError(cat("the ranks have chosen different plans after step ", step,
-                          "; use the same --schedule file, --profile files and trireme program on all nodes"));
 }
 
 }  // namespace trireme::adapt

@@ -116,6 +116,14 @@ void keep_saved_depth(const plan::Decision& saved, setup::Setup& setup, const st
     note_origin(std::move(decision), setup.current.plan, setup.origin);
 }
 
+// True if --frozen differs from the saved run's. A job script that repeats its options changes nothing.
+bool has_new_depth(const config::RunConfig& config) {
+    if (!config.resumed_options) return false;
+    const std::vector<config::OptionValue>& saved = config.resumed_options->saved.values;
+    const auto depth = std::ranges::find(saved, "frozen", &config::OptionValue::name);
+    return (depth == saved.end() ? "0" : depth->value) != cat(config.layout.frozen);
+}
+
 // Applies the checkpoint's decision, if the checkpoint has one. If this run cannot use the decision, keeps the
 // plan of the options, with the checkpoint's frozen blocks, and explains why in setup.origin.explanation.
 void resume_saved_plan(setup::Setup& setup, const std::vector<int>& nodes) {
@@ -126,8 +134,7 @@ void resume_saved_plan(setup::Setup& setup, const std::vector<int>& nodes) {
     std::string why = saved ? describe_difference(*saved, setup, nodes.size())
                             : cat("the entry \"", origin_key, "\" in ", stored.path(),
                                   " is not in the form that this program writes");
-    const std::optional<config::ResumedOptions>& options = setup.job.config.resumed_options;
-    if (saved && options && options->overridden_options.contains("frozen")) {
+    if (saved && has_new_depth(setup.job.config)) {
         saved->decision.frozen = setup.job.config.layout.frozen;
         saved->decision.to.clear();
     }
@@ -144,6 +151,29 @@ bool has_resizing_of_checkpoint(const setup::Setup& setup) {
     const Json run = Json::parse(setup.job.stored_model->state()->run);
     return !resizing.empty() && run.contains(resizing_key) && run.at(resizing_key) == Json::parse(resizing) &&
            run.value("plan", Json()) == compute_hash(setup.current.plan);
+}
+
+// With --freeze, blocks freeze and thaw in the current layout. Checks the first change, which needs the most
+// memory, and its reverse.
+void check_changes_of_depth(const setup::Setup& setup, const std::vector<int>& nodes, int rank,
+                            ChangeMemory& memory) {
+    const setup::Job& job = setup.job;
+    const plan::Plan& plan = setup.current.plan;
+    if (!may_freeze(job.config.policy) || plan.frozen == static_cast<int>(job.model.layers)) return;
+    const auto add_change = [&](const setup::PlanState& from, int frozen) {
+        PlanTransition transition = plan_transition(job, from, nodes,
+                                                    {.step = job.completed_steps,
+                                                     .layout = plan.layout,
+                                                     .schedule = plan.schedule,
+                                                     .frozen = frozen,
+                                                     .policy = "freeze"});
+        memory.rank = std::max(memory.rank, transition.predict_max_bytes(job, rank));
+        memory.node =
+            std::max(memory.node, transition.predict_node_bytes(job, nodes[static_cast<std::size_t>(rank)]));
+        return std::move(transition.to);
+    };
+    const setup::PlanState frozen = add_change(setup.current, plan.frozen + 1);
+    if (job.config.policy.freeze.thaws) add_change(frozen, plan.frozen);
 }
 
 std::vector<plan::Decision> read_decisions(const std::string& file) {
@@ -256,6 +286,7 @@ RecordedChanges choose_first_plan(setup::Setup& setup, const std::vector<int>& n
                 " has no \"clocks\", and a run with recorded decisions measures no costs by clock; "
                 "name measured costs with --clock-costs FILE, or remove --energy"));
     if (job.resumes && job.config.policy.decisions.empty()) resume_saved_plan(setup, nodes);
+    check_changes_of_depth(setup, nodes, rank, remaining_changes.memory);
     setup.resumes_resizing = job.resumes && has_resizing_of_checkpoint(setup);
     return remaining_changes;
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <deque>
+#include <numeric>
 #include <utility>
 
 #include "trireme/kernels/read.hpp"
@@ -167,16 +168,22 @@ std::vector<ParameterShard> make_whole_shards(const std::vector<model::Parameter
     return shards;
 }
 
-double compute_sum_of_squares(device::Stream& stream, const model::ParameterTensors& gradients,
-                              const std::vector<ParameterShard>& shards, device::Arena& scratch) {
-    if (shards.empty()) return 0;
+std::vector<double> list_sums_of_squares(device::Stream& stream, const model::ParameterTensors& gradients,
+                                         const std::vector<ParameterShard>& shards, device::Arena& scratch) {
+    if (shards.empty()) return {};
     const device::ArenaScope scope(scratch);
     const device::Tensor sums = scratch.tensor(device::DType::f64, 1, shards.size());
     std::vector<kernels::SumOfSquares> squares;
     for (std::size_t s = 0; s < shards.size(); ++s)
         squares.push_back({.input = view_shard(gradients, shards[s]), .result = sums.column_range(s, 1)});
     launch_each(stream, squares);
-    return kernels::read_sum(stream, sums);
+    return kernels::read_values(stream, sums);
+}
+
+double compute_sum_of_squares(device::Stream& stream, const model::ParameterTensors& gradients,
+                              const std::vector<ParameterShard>& shards, device::Arena& scratch) {
+    const std::vector<double> sums = list_sums_of_squares(stream, gradients, shards, scratch);
+    return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
 std::size_t count_norm_scratch_bytes(std::size_t shards) { return shards * byte_size(device::DType::f64); }

@@ -2,10 +2,14 @@
 
 #include <array>
 #include <cmath>
+#include <map>
+#include <numeric>
+#include <string>
 
 #include "rank/simulated_sums.hpp"
 #include "trireme/device/gpu_times.hpp"
 #include "trireme/rank/offload_stores.hpp"
+#include "trireme/rank/step_record.hpp"
 
 namespace trireme::rank {
 namespace {
@@ -14,6 +18,23 @@ namespace {
 struct NormFields {
     enum : std::size_t { loss, square_sum, count };
 };
+
+// Returns the block of the parameter of each shard; nothing for a shard outside the blocks. The layers of a
+// model are the embedding, two halves per block, and the head.
+std::vector<std::optional<std::size_t>> find_blocks(const model::ModelConfig& model,
+                                                    const std::vector<model::ParameterSpec>& specs,
+                                                    const std::vector<optim::ParameterShard>& shards) {
+    std::map<std::string, std::size_t> blocks;  // by parameter
+    const std::vector<model::Layer> layers = build_layers(model);
+    for (std::size_t half = 0; half < 2 * model.layers; ++half)
+        for (const model::ParameterSpec& spec : list_parameters(layers[1 + half])) blocks[spec.name] = half / 2;
+    std::vector<std::optional<std::size_t>> blocks_of_shards;
+    for (const optim::ParameterShard& shard : shards) {
+        const auto block = blocks.find(specs[shard.parameter].name);
+        blocks_of_shards.push_back(block == blocks.end() ? std::nullopt : std::optional(block->second));
+    }
+    return blocks_of_shards;
+}
 
 }  // namespace
 
@@ -47,6 +68,7 @@ ParameterUpdates::ParameterUpdates(const setup::Job& job, const setup::PlanState
         "norm",
         job.memory_space == device::MemorySpace::ghost ? 0 : optim::count_norm_scratch_bytes(own_shards.size()),
         job.memory_space);
+    if (count_recorded_blocks(job) > 0) shard_blocks_ = find_blocks(job.model, parameters.specs(), own_shards);
     model_.stages().set_gradient_exchanges(&exchanges_);
 }
 
@@ -66,13 +88,21 @@ void ParameterUpdates::post_norms() {
     for (; model_.has_reduced_gradients(posted_steps_); ++posted_steps_) {
         StepUpdate& step = find_mutable_update(posted_steps_);
         const std::size_t copy = find_gradient_copy_index(posted_steps_);
-        step.square_sum = compute_sum_of_squares(stream_, model_.stages().parameters().gradients(copy),
-                                                 exchanges_[copy].own_shards(), *scratch_);
+        sum_squares(step, copy);
         norm_gather_.post(std::array{model_.sum_own_losses(posted_steps_), step.square_sum});
     }
     if (!awaited_moments_) return;
     awaited_moments_->advance();
     if (awaited_moments_->is_complete()) arrival_span_.reset();
+}
+
+void ParameterUpdates::sum_squares(StepUpdate& step, std::size_t copy) {
+    const std::vector<double> squares = list_sums_of_squares(
+        stream_, model_.stages().parameters().gradients(copy), exchanges_[copy].own_shards(), *scratch_);
+    step.square_sum = std::accumulate(squares.begin(), squares.end(), 0.0);
+    step.block_squares.resize(count_recorded_blocks(job_));
+    for (std::size_t shard = 0; shard < shard_blocks_.size(); ++shard)
+        if (shard_blocks_[shard]) step.block_squares[*shard_blocks_[shard]] += squares[shard];
 }
 
 void ParameterUpdates::await_moments(std::unique_ptr<OptimizerStateMove> moments) {

@@ -22,7 +22,9 @@ namespace trireme::rank {
 // The update of one step.
 struct StepUpdate {
     double learning_rate = 0;
-    double square_sum = 0;       // sum of squares of this rank's shards of the reduced gradients
+    double square_sum = 0;  // sum of squares of this rank's shards of the reduced gradients
+    // The part of `square_sum` in each block; empty if no policy needs it.
+    std::vector<double> block_squares = {};
     double clip_scale = 1;       // factor that clips the global gradient norm
     bool is_norm_known = false;  // the global norm, `clip_scale` and `is_skipped` are known
     // There is no update, because loss or gradients are not finite, or because an earlier step diverged.
@@ -94,6 +96,7 @@ private:
         return steps_[static_cast<std::size_t>(step - forgotten_steps_)];
     }
     std::size_t find_gradient_copy_index(int step) const { return model_.stages().find_gradient_copy(step); }
+    void sum_squares(StepUpdate& step, std::size_t copy);
     void receive_norm(StepUpdate& step);
     void apply(const StepUpdate& step, std::size_t copy);
     void roll_back(const StepUpdate& step, std::size_t copy);
@@ -109,7 +112,9 @@ private:
     double sum_bytes_ = 0;  // bytes that this rank reads and writes to sum gradients in a step
     std::optional<optim::Optimizer> optimizer_;
     std::unique_ptr<device::OffloadStore> offload_store_;  // null before prepare_offload(), or without offload
-    std::optional<device::Arena> scratch_;                 // for compute_sum_of_squares()
+    std::optional<device::Arena> scratch_;                 // for sums of squares
+    // The block of each of the rank's shards, if a policy needs the gradient norms of blocks; otherwise empty.
+    std::vector<std::optional<std::size_t>> shard_blocks_;
     std::unique_ptr<OptimizerStateMove> awaited_moments_;  // null if the next update awaits no move
     std::optional<device::TraceSpan> arrival_span_;        // traces this move until it is complete
     optim::SkippedChannelMap undecayed_channels_;

@@ -194,7 +194,7 @@ void RankTrainer::post_record(const StepResult& result, double begin) {
     if (stream_.clock_setter) stream_.clock_setter->wait(stream_);  // at most one step of requests
     std::vector<double> record(record_gather_.width());
     record[records::RecordFields::loss] = sum_losses(result.outcomes);
-    record_update(updates_->find_update(executed_steps_), record);
+    record_update(updates_->find_update(executed_steps_), job_, record);
     record_kernels(stream_, record);
     record_waits(model_.measure_waits(), record);
     record_work(stream_, model_, *updates_, record);
@@ -229,6 +229,7 @@ records::StopReason RankTrainer::request_stop() {
 records::StepOutcome RankTrainer::settle_step() {
     const comm::GatheredNumbers gathered = take_traced(record_gather_, trace_, "wait for all ranks");
     records::StepOutcome outcome = std::move(unsettled_steps_.front()->outcome);
+    outcome.block_squares.resize(count_recorded_blocks(job_));
     add_records(gathered, job_.memory_space, outcome);
     if (is_ghost_run()) outcome.loss = outcome.gradient_norm = std::numeric_limits<double>::quiet_NaN();
     if (current_.plan.training.shape.has_speculative_updates)

@@ -11,8 +11,14 @@ namespace trireme::rank {
 
 using Fields = records::RecordFields;
 
+std::size_t count_recorded_blocks(const setup::Job& job) {
+    const config::PolicyConfig& policy = job.config.policy;
+    const bool needs_norms = may_freeze(policy) && policy.freeze.rule == config::FreezeRule::gradient;
+    return needs_norms ? job.model.layers : 0;
+}
+
 std::size_t count_record_numbers(const setup::Job& job, const plan::Plan& plan) {
-    const std::size_t fields = records::count_record_fields(job.memory_space);
+    const std::size_t fields = records::count_record_fields(job.memory_space) + count_recorded_blocks(job);
     if (!needs_pass_times(job)) return fields;
     std::ptrdiff_t max_passes = 0;
     for (const schedule::Program& program : plan.training.programs)
@@ -30,10 +36,12 @@ StepPhases measure_phases(const device::Stream& stream, const RankModel& model, 
             .wait_joules = model.measure_joules_of_waits()};
 }
 
-void record_update(const StepUpdate& update, std::span<double> record) {
+void record_update(const StepUpdate& update, const setup::Job& job, std::span<double> record) {
     record[Fields::squares] = update.square_sum;
     record[Fields::is_skipped] = update.is_skipped ? 1 : 0;
     record[Fields::is_rolled_back] = update.is_rolled_back ? 1 : 0;
+    std::ranges::copy(update.block_squares,
+                      record.subspan(records::count_record_fields(job.memory_space)).begin());
 }
 
 void record_kernels(const device::Stream& stream, std::span<double> record) {
@@ -84,7 +92,7 @@ void record_gpu_state(RankGpu* gpu, std::span<double> record) {
 
 // Passes that are repeated after a failed validation follow the others, and are not recorded.
 void record_pass_times(const plan::MeasuredPasses& times, const setup::Job& job, std::span<double> record) {
-    const std::size_t fields = records::count_record_fields(job.memory_space);
+    const std::size_t fields = records::count_record_fields(job.memory_space) + count_recorded_blocks(job);
     if (record.size() == fields) return;
     record[fields] = times.end;
     record[fields + 1] = times.forward;

@@ -93,12 +93,19 @@ std::string describe_layout(const plan::Plan& plan, std::size_t ranks) {
                        layout.stages.front().replicas.front().ranks.size(), plan.schedule);
 }
 
-// Returns a line about the frozen blocks; empty if there are none.
-std::string describe_frozen_blocks(const plan::Plan& plan, const model::ModelConfig& model) {
-    if (plan.frozen == 0) return "";
-    return fmt::format(
-        "frozen    the embedding and {} of {} blocks are not trained, which changes what the model learns\n",
-        plan.frozen, model.layers);
+// Returns a line about the frozen blocks; empty if there are none during the whole run.
+std::string describe_frozen_blocks(const plan::Plan& plan, const setup::Job& job) {
+    const config::FreezeConfig& freeze = job.config.policy.freeze;
+    const bool has_rule = may_freeze(job.config.policy);
+    if (plan.frozen == 0 && !has_rule) return "";
+    const std::string depth =
+        plan.frozen == 0 ? "no block yet"
+                         : fmt::format("the embedding and {} of {} blocks", plan.frozen, job.model.layers);
+    const std::string period = freeze.every == 0 ? "epoch" : format_count(freeze.every, "step");
+    const std::string rule = has_rule ? fmt::format("; --freeze {} may change their number after every {}",
+                                                    find_name(config::freeze_rules, freeze.rule), period)
+                                      : "";
+    return fmt::format("frozen    {}{} (freezing changes what the model learns)\n", depth, rule);
 }
 
 // Returns the line with the usable cores of the ranks, for example "cores     0-3 for rank 0 on node-1; 4-7 for
@@ -157,7 +164,7 @@ std::string describe_run(const setup::Job& job, const Manifest& manifest, const 
         manifest.device, format_count(static_cast<std::size_t>(manifest.threads), "thread"));
     if (!manifest.gpu_messages.empty()) out << "messages  " << manifest.gpu_messages << '\n';
     if (!manifest.kernel_times.empty()) out << "kernels   times as measured, " << manifest.kernel_times << '\n';
-    out << describe_frozen_blocks(plan, job.model) << describe_cores(manifest) << describe_memory(memory);
+    out << describe_frozen_blocks(plan, job) << describe_cores(manifest) << describe_memory(memory);
     const std::string elastic = setup::describe_elastic(job, plan);
     if (!elastic.empty()) out << "elastic   " << elastic << '\n';
     if (!manifest.slow.empty()) out << "slow      on purpose: " << setup::describe(manifest.slow) << '\n';

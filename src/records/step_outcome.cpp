@@ -144,7 +144,9 @@ void add_records(const comm::GatheredNumbers& all, device::MemorySpace memory_sp
     outcome.stop = find_stop(all);
     check_coming_step(all, outcome);
     if (memory_space == device::MemorySpace::gpu) outcome.gpus = make_gpu_states(all);
-    outcome.pass_times = list_pass_times(all, count_record_fields(memory_space));
+    std::size_t fields = count_record_fields(memory_space);
+    for (double& square : outcome.block_squares) square = all.sum(fields++);
+    outcome.pass_times = list_pass_times(all, fields);
 }
 
 }  // namespace trireme::records

@@ -43,6 +43,10 @@ struct Segment {
     std::uint64_t next_plan = 0;  // see RankTrainer::begin_segment()
 };
 
+inline std::shared_ptr<adapt::Choice> share(std::optional<adapt::Choice> choice) {
+    return choice ? std::make_shared<adapt::Choice>(std::move(*choice)) : nullptr;
+}
+
 // "Collective" means collective over all ranks. A ghost run evaluates and saves nothing.
 class Backend {
 public:

@@ -216,12 +216,11 @@ private:
     // Returns null if the plan stays, or if a device has too little memory for the change.
     std::shared_ptr<adapt::Choice> choose_on_rank_zero(std::size_t step) {
         adapt::PlanChooser& plan_chooser = context().plan_chooser;
-        std::optional<adapt::Choice> choice = plan_chooser.choose(step);
+        std::shared_ptr<adapt::Choice> choice = share(plan_chooser.choose(step));
         if (!choice) return nullptr;
         const std::string lack =
             explain_lack_on_devices(job(), predict_plan_memory(job(), choice->transition.to, session_.size()));
-        if (!lack.empty()) plan_chooser.reject(*choice, lack);
-        return lack.empty() ? std::make_shared<adapt::Choice>(std::move(*choice)) : nullptr;
+        return lack.empty() ? choice : share(plan_chooser.reject(*choice, lack));
     }
 
     void change_shared_plan(adapt::PlanTransition& transition) {

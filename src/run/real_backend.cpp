@@ -128,19 +128,18 @@ public:
 
     std::shared_ptr<adapt::Choice> choose(std::size_t step) override {
         std::shared_ptr<adapt::Choice> choice;
-        run_or_fail_together(resources_.control, [&] {
-            std::optional<adapt::Choice> own_choice = context_.plan_chooser.choose(step);
-            if (own_choice) choice = std::make_shared<adapt::Choice>(std::move(*own_choice));
-        });
-        if (!context_.plan_chooser.looks_ahead())
-            check_equal_plans(resources_.control, choice.get(), step);
-        else if (step == job_.completed_steps)
+        run_or_fail_together(resources_.control, [&] { choice = share(context_.plan_chooser.choose(step)); });
+        const bool looks_ahead = context_.plan_chooser.looks_ahead();
+        if (looks_ahead && step == job_.completed_steps)
             check_equal_first_steps(choice.get());
-        // Only a change that moves state needs memory. For the changes of --decisions, the memory was checked
-        // before the first step.
-        const bool needs_no_check = choice && (choice->is_recorded || !choice->transition.moves_state);
-        if (!choice || !(needs_no_check || has_memory_for(*choice))) return nullptr;
-        return choice;
+        else if (!looks_ahead || may_freeze(job_.config.policy))
+            check_equal_plans(resources_.control, choice.get(), step);
+        // Only a change that moves state needs memory. For the changes of --decisions, and those of the frozen
+        // blocks in the first layout, the memory was checked before the first step.
+        const bool needs_no_check =
+            choice && (choice->is_recorded || !choice->transition.moves_state || changes_only_depth(*choice));
+        const std::string lack = !choice || needs_no_check ? "" : describe_lack_of_memory_for(*choice);
+        return lack.empty() ? choice : share(context_.plan_chooser.reject(*choice, lack));
     }
 
     records::PlanChange change_plan(adapt::Choice& choice, std::size_t step) override {
@@ -265,18 +264,17 @@ private:
         });
     }
 
-    // Collective. True if the free memory suffices for a change that was not known when the run began.
-    // Otherwise notes the lack as the reason why the plan stays.
-    bool has_memory_for(const adapt::Choice& choice) {
+    // Collective. Returns why the free memory does not suffice for a change that was not known when the run
+    // began; empty if it suffices.
+    std::string describe_lack_of_memory_for(const adapt::Choice& choice) {
         const adapt::PlanTransition& transition = choice.transition;
         const int rank = resources_.session.rank();
         const adapt::ChangeMemory needed{
             .rank = std::max(predict_own_memory().total(), transition.predict_max_bytes(job_, rank)),
             .node = transition.predict_node_bytes(job_, resources_.session.node())};
         const std::string lack = describe_lack_of_memory(needed, compute_growth_bytes());
-        if (!lack.empty()) context_.plan_chooser.reject(choice, lack);
         if (lack.empty()) max_bytes_.rank = std::max(max_bytes_.rank, needed.rank);
-        return lack.empty();
+        return lack;
     }
 
     // Collective. Makes `saving_`. Rank 0 chooses the folder of the checkpoints and the run id, and removes
@@ -312,7 +310,8 @@ private:
         return {.facts = make_run_facts(job_, context_.current,
                                         {.observed = context_.plan_chooser.make_observation(step),
                                          .origin = context_.plan_chooser.origin(),
-                                         .steps = context_.recorder.steps_so_far()}),
+                                         .steps = context_.recorder.steps_so_far(),
+                                         .freezing = context_.plan_chooser.describe_freezing()}),
                 .views = trainer_->list_state_views(),
                 .updates = trainer_->update_counts(),
                 .resizing = trainer_->resizing_state()};

@@ -241,6 +241,7 @@ std::string make_run_facts(const setup::Job& job, const setup::PlanState& curren
     if (!progress.steps.skipped.empty()) facts["left_out"] = progress.steps.skipped;
     const std::string origin = adapt::describe_origin(job, progress.origin, progress.observed);
     if (!origin.empty()) facts[adapt::origin_key] = Json::parse(origin);
+    if (!progress.freezing.empty()) facts[adapt::freeze_key] = Json::parse(progress.freezing);
     const std::string resizing = adapt::describe_resizing(job, current);
     if (!resizing.empty()) facts[adapt::resizing_key] = Json::parse(resizing);
     return facts.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -25,6 +25,7 @@ struct RunProgress {
     plan::Observation observed;       // number of completed steps, and averages of their times
     const setup::PlanOrigin& origin;  // why the run has its current plan
     setup::EarlierSteps steps;  // summary of all steps up to the checkpoint, including those before a resume
+    std::string freezing = {};  // state of the rule of --freeze, as JSON; empty without it
 };
 
 // Returns the facts about the run that a checkpoint stores, as a JSON object.

@@ -232,6 +232,21 @@ std::size_t compute_max_sample_length(const config::RunConfig& config, const mod
                           " positions of the model; lower --max-length or raise --positions"));
 }
 
+void check_freezing(const config::RunConfig& config) {
+    if (!may_freeze(config.policy)) return;
+    const config::FreezeConfig& freeze = config.policy.freeze;
+    if (freeze.thaws && config.run.eval_every == 0)
+        throw ConfigError("--freeze-thaw loss needs evaluations during the run; set --eval-every K");
+    if (freeze.thaws && config.policy.elastic == config::Elastic::length)
+        throw ConfigError(
+            "--freeze-thaw loss cannot be combined with --elastic length, because the next step may not fit "
+            "into memory after blocks thaw; remove one of them");
+    if (config::is_clock_costs_file(config.policy.clock_costs))
+        throw ConfigError(cat("the costs in --clock-costs ", config.policy.clock_costs,
+                              " were measured with one number of frozen blocks, but --freeze changes it; use "
+                              "--clock-costs auto or sweep"));
+}
+
 void check_batch_size(const config::RunConfig& config) {
     constexpr std::size_t max_samples = std::size_t{1} << 24;
     if (config.run.batch > max_samples) {
@@ -253,6 +268,7 @@ Setup set_up_training(const config::RunConfig& config, int ranks, const std::opt
     job.kernels = read_profiled_kernels(config, ranks);
     job.clock_costs = read_clock_costs(config);
     check_batch_is_enough(config, plan, make_plan_request(config));
+    check_freezing(config);
     check_evaluation(config, job.samples);
     job.steps = count_steps(config, job.samples.train.size());
     if (!checkpoint) check_coming_steps(job, setup.current);

@@ -60,8 +60,7 @@ TEST_F(Freezing, IsShownByEachStep) {
 
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_TRUE(has(outcome.out,
-                    "\nfrozen    the embedding and 1 of 1 blocks are not trained, which changes "
-                    "what the model learns\n"))
+                    "\nfrozen    the embedding and 1 of 1 blocks (freezing changes what the model learns)\n"))
         << outcome.out;
     EXPECT_TRUE(has(outcome.out, "  frozen 1/1  ")) << outcome.out;
 }

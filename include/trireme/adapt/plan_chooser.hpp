@@ -1,5 +1,6 @@
 // Chooses the changes of plan of a run. With --decisions it replays recorded decisions; otherwise it decides
-// from the observed steps, for --straggler and --reconfigure, or from the lengths of coming steps, for
+// from the observed steps, for --straggler, --reconfigure and --freeze, or from the lengths of coming steps,
+// for
 // --elastic length. All ranks make equal choices.
 #pragma once
 
@@ -11,27 +12,20 @@
 #include <vector>
 
 #include "trireme/adapt/change_estimate.hpp"
+#include "trireme/adapt/choice.hpp"
 #include "trireme/adapt/observer.hpp"
-#include "trireme/adapt/plan_transition.hpp"
 #include "trireme/adapt/straggler_rules.hpp"
-#include "trireme/comm/communicator.hpp"
 #include "trireme/layout/links.hpp"
 #include "trireme/rank/state_moves.hpp"
+#include "trireme/records/evaluation.hpp"
 #include "trireme/records/figures.hpp"
 
 namespace trireme::adapt {
 
 class EnergyChooser;
+class FreezeChooser;
 class LengthChooser;
 class MigrationTrials;
-
-// A change of plan that was checked against the model, the ranks and the memory limit.
-struct Choice {
-    plan::Decision decision;
-    PlanTransition transition;
-    bool is_recorded = false;  // true if the decision comes from --decisions
-    double link_seconds = 0;   // seconds of the change, predicted from links; set if the layout follows lengths
-};
 
 // Throws ConfigError if the layout follows the lengths of samples, and either no layout can execute a step of
 // the longest samples, or --change-times has no links. `nodes` has one entry per rank.
@@ -40,11 +34,6 @@ void check_followed_lengths(const setup::Setup& setup, const std::vector<int>& n
 // Returns the number of steps after which the policy decides next: the smallest such number above `first`, but
 // at most `steps`. Returns `steps` if the policy is off.
 std::size_t find_next_policy_step(const config::PolicyConfig& policy, std::size_t first, std::size_t steps);
-
-// Collective over `control`. Throws ConfigError if ranks chose different plans after `step` steps. Choices can
-// differ if nodes have different versions of the program, or of a file that affects plans. If `choice` is null,
-// this rank keeps its plan.
-void check_equal_plans(comm::Communicator& control, const Choice* choice, std::size_t step);
 
 class PlanChooser {
 public:
@@ -59,6 +48,8 @@ public:
 
     // Calls Observer::add().
     std::vector<policy::SlownessChange> observe(records::StepOutcome& outcome);
+    void observe(const records::Evaluation& evaluation, std::size_t step);  // called after `step` steps
+    bool lacks_evaluation(std::size_t step) const;  // true if --freeze needs an evaluation after `step` steps
 
     // Returns the observation after `step` steps.
     plan::Observation make_observation(std::size_t step) const { return observer_.make_observation(step); }
@@ -87,12 +78,14 @@ public:
     // plan has changed, or until the policy has kept the plan without a refusal.
     void note_refusal(const std::string& why) { unreported_refusal_ = why; }
     // Called if memory does not suffice for a choice. Later decisions from lengths do not choose its layout.
-    void reject(const Choice& choice, const std::string& why);
+    // Returns the choice to change only the number of frozen blocks, if the rejected choice changes it, too.
+    std::optional<Choice> reject(const Choice& choice, const std::string& why);
     std::string take_refusal();  // returns the reason to report and clears it; empty if there is none
     // Returns a description of the end of --reconfigure, if choose() has just ended it, and clears it.
     std::string take_energy_report();
     bool decides_clocks_each_step() const;        // from the measured times of passes
     std::string describe_lack_of_clocks() const;  // if the run ends before --energy has chosen clocks
+    std::string describe_freezing() const;        // for a checkpoint; see FreezeChooser::describe_state()
 
     const setup::PlanOrigin& origin() const { return origin_; }
 
@@ -108,6 +101,10 @@ private:
     bool has_recorded_decision(std::size_t step) const;
     std::optional<Choice> take_look_ahead(std::size_t step);
     std::optional<Choice> choose_by_lengths(std::size_t step);
+    std::optional<Choice> choose_depth(plan::Decision decision, std::optional<Choice> by_lengths,
+                                       const plan::Observation& observed);
+    void prepare_depth();
+    void make_rules();
     void report_idle_policy(const plan::Observation& observed);
     std::optional<plan::Decision> decide(const plan::Observation& observed);
     std::optional<plan::Decision> decide_layout(const plan::Observation& observed);
@@ -115,7 +112,6 @@ private:
     double predict_seconds(const PlanTransition& transition) const;
     double predict_from_links(const PlanTransition& transition) const;
     Choice make_choice(plan::Decision decision, PlanTransition transition, const plan::Observation& observed);
-    void make_rules(const layout::Link& team_link);
 
     const setup::Job& job_;
     const setup::PlanState& current_;
@@ -124,6 +120,7 @@ private:
     std::vector<plan::Decision> recorded_decisions_;
     policy::OffloadRules offload_rules_;
     policy::UnevenRules uneven_rules_;
+    int prepared_depth_ = 0;  // the number of frozen blocks for which prepare_depth() was called
     Observer observer_;
     ChangeEstimate estimate_;
     std::vector<double> known_slowness_;             // per rank, at the last step at which the policy decided
@@ -131,8 +128,10 @@ private:
     std::optional<LookAhead> look_ahead_;
     ChangeCorrection correction_;  // of predict_from_links(), for changes with the lengths
     layout::Link link_;            // link over which state moves
+    layout::Link team_link_;       // link over which the ranks of a team exchange messages
     std::unique_ptr<MigrationTrials> migration_trials_;
     std::unique_ptr<EnergyChooser> energy_chooser_;
+    std::unique_ptr<FreezeChooser> freeze_chooser_;
     std::vector<double> chosen_slowness_;  // per rank, at the last choice
     std::string unreported_refusal_;       // reason that take_refusal() has not returned yet
     std::string last_refusal_;             // reason that take_refusal() returned last

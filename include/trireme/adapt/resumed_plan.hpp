@@ -17,6 +17,7 @@ std::string describe_origin(const setup::Job& job, const setup::PlanOrigin& orig
                             const plan::Observation& observed);
 
 inline constexpr const char* resizing_key = "resizing";  // JSON key in CheckpointState::run
+inline constexpr const char* freeze_key = "freeze";      // JSON key in CheckpointState::run
 
 // Returns a JSON object for a checkpoint with the rule by which ranks choose the channels that they prune.
 // Returns an empty text if no rank may prune channels.

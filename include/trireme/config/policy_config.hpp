@@ -8,11 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "trireme/base/named_values.hpp"
 #include "trireme/config/energy_config.hpp"
+#include "trireme/config/freeze_config.hpp"
+#include "trireme/config/straggler_config.hpp"
 #include "trireme/layout/broadcast_tree.hpp"
-#include "trireme/model/channel_choice.hpp"
-#include "trireme/model/resizing.hpp"
 
 namespace trireme::config {
 
@@ -22,46 +21,6 @@ namespace trireme::config {
 //   `twins`     like `stop`, but through staging copies in memory that the ranks of a node share
 //   `restart`   writes a checkpoint and loads it with the new plan
 enum class MoveMethod : std::uint8_t { stop, overlap, twins, restart };
-
-// Policy for slow ranks.
-//   off      only reports slow ranks
-//   resize   slow ranks skip channels of their matmuls; the losses change
-//   migrate  helper ranks of the same tensor group compute a fraction of the matmuls of slow ranks
-//   semi     as migrate; in addition, slow ranks skip the channels that helper ranks cannot compute in time
-//   uneven   slow ranks get smaller tensor shares, fewer micro-batches or fewer layers
-enum class StragglerPolicy : std::uint8_t { off, resize, migrate, semi, uneven };
-inline constexpr NamedValue<StragglerPolicy> straggler_policies[] = {
-    {"off", StragglerPolicy::off, "exact: slow ranks are reported only"},
-    {"resize", StragglerPolicy::resize,
-     "approximate: a slow rank skips channels of its matmuls (ZERO-resizing)"},
-    {"migrate", StragglerPolicy::migrate,
-     "exact: other tensor-parallel ranks compute part of a slow rank's matmuls"},
-    {"semi", StragglerPolicy::semi,
-     "approximate: as migrate, and channels that the others cannot compute in time are skipped"},
-    {"uneven", StragglerPolicy::uneven,
-     "exact: re-shard in proportion to the speed of the ranks: tensor shares, micro-batches per replica, and "
-     "layers per stage"}};
-
-// Policies by which a slow rank selects the channels that it computes.
-inline constexpr NamedValue<model::ChannelPolicy> channel_policies[] = {
-    {"priority", model::ChannelPolicy::priority, "those whose weights have changed most"},
-    {"random", model::ChannelPolicy::random, "those drawn anew at each decision"},
-    {"window", model::ChannelPolicy::window, "contiguous ones whose weights have changed most together"}};
-
-// True if the policy may make ranks skip channels.
-inline bool may_skip_channels(StragglerPolicy policy) {
-    return policy == StragglerPolicy::resize || policy == StragglerPolicy::semi;
-}
-
-// Settings for slow ranks that skip channels.
-struct ResizeConfig {
-    double limit = 0.9;  // maximum skipped fraction of a matmul
-    model::ChannelPolicy channel_policy =
-        model::ChannelPolicy::priority;             // selects the channels that are computed
-    model::Filling filling = model::Filling::zero;  // selects the gradients of skipped channels' weights
-    bool adapts_to_variation = false;               // matmuls whose weights change more skip fewer channels
-    bool decays_skipped_weights = true;  // weight decay also applies to the weights of skipped channels
-};
 
 // The property of steps that the plan follows:
 //   off      none
@@ -94,6 +53,7 @@ struct PolicyConfig {
     ChangeTimes change_times = ChangeTimes::measured;  // for decisions about lengths
     std::string decisions;                             // path of a file of recorded decisions; may be empty
     MoveMethod move = MoveMethod::stop;
+    FreezeConfig freeze = {};
     StragglerPolicy straggler = StragglerPolicy::off;
     ResizeConfig resize = {};
     layout::Spread spread = layout::Spread::tree;  // how a slow rank exchanges data with its helper ranks
@@ -133,10 +93,15 @@ inline bool weighs_coming_steps(const PolicyConfig& policy) {
     return may_follow_lengths(policy) && policy.elastic_rule == ElasticRule::ahead;
 }
 
-// True if parameters may move to other ranks during a run.
-inline bool may_change_layout(const PolicyConfig& policy) {
-    return policy.straggler == StragglerPolicy::uneven || !policy.decisions.empty() ||
-           may_follow_lengths(policy);
+// True if a rule changes the number of frozen blocks. Recorded decisions replace the rule.
+inline bool may_freeze(const PolicyConfig& policy) {
+    return policy.freeze.rule != FreezeRule::off && policy.decisions.empty();
+}
+
+// True if parameters and optimizer state may move during a run.
+inline bool may_move_state(const PolicyConfig& policy) {
+    return policy.straggler == StragglerPolicy::uneven || policy.freeze.rule != FreezeRule::off ||
+           !policy.decisions.empty() || may_follow_lengths(policy);
 }
 
 // True if the policy needs measurements of the links between ranks.

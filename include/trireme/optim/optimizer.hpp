@@ -26,11 +26,14 @@ device::Tensor view_shard(const model::ParameterTensors& tensors, const Paramete
 // Returns one shard per trained parameter. Each shard covers the rank's whole slice of its parameter.
 std::vector<ParameterShard> make_whole_shards(const std::vector<model::ParameterSpec>& specs);
 
-// Returns the sum of squares of the gradients in `shards`, added in the order of `shards`; 0 without shards.
-// Temporaries come from `scratch`.
+// Returns the sum of squares of the gradients in each of `shards`; empty for a ghost stream. Temporaries come
+// from `scratch`.
+std::vector<double> list_sums_of_squares(device::Stream& stream, const model::ParameterTensors& gradients,
+                                         const std::vector<ParameterShard>& shards, device::Arena& scratch);
+// Returns the sum of these sums, added in the order of `shards`.
 double compute_sum_of_squares(device::Stream& stream, const model::ParameterTensors& gradients,
                               const std::vector<ParameterShard>& shards, device::Arena& scratch);
-// Returns the bytes that compute_sum_of_squares() allocates from `scratch` for this number of shards.
+// Returns the bytes that these functions allocate from `scratch` for this number of shards.
 std::size_t count_norm_scratch_bytes(std::size_t shards);
 
 // Returns the number of moments per element: 2 for AdamW, 1 for SGD with momentum, 0 for SGD without.

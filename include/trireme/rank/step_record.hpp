@@ -14,13 +14,17 @@ namespace trireme::rank {
 class ParameterUpdates;
 struct StepUpdate;
 
-// Returns how many numbers a rank sends. If a policy needs them, they end with the times of its passes.
+// Returns the number of blocks whose gradient norms a policy needs; 0 if it needs none.
+std::size_t count_recorded_blocks(const setup::Job& job);
+
+// Returns how many numbers a rank sends. If a policy needs them, they end with the squared gradient norms of
+// blocks and the times of its passes.
 std::size_t count_record_numbers(const setup::Job& job, const plan::Plan& plan);
 
 // Returns the kernels and the waits of a step that took `seconds`.
 StepPhases measure_phases(const device::Stream& stream, const RankModel& model, double seconds);
 
-void record_update(const StepUpdate& update, std::span<double> record);
+void record_update(const StepUpdate& update, const setup::Job& job, std::span<double> record);
 void record_kernels(const device::Stream& stream, std::span<double> record);
 void record_waits(const plan::RankWaits& waits, std::span<double> record);
 // Records the passes of layers, the gradients that the rank has sent, and the moments that it keeps.

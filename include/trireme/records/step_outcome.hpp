@@ -84,7 +84,9 @@ struct StepOutcome {
     std::vector<EnergyPhases> energy_of_ranks = {};
     GpuStates gpus = {};
     std::vector<plan::MeasuredPasses> pass_times = {};  // per rank; empty if no policy needs them
-    Stop stop = {};                                     // stop request that some rank made in this step
+    // Per block: the squared norm of its gradient before clipping; empty if no policy needs it.
+    std::vector<double> block_squares = {};
+    Stop stop = {};  // stop request that some rank made in this step
 };
 
 // Indices of the numbers that each rank reports for a step. Flags are 0 or 1, and times are in seconds.
@@ -130,13 +132,14 @@ struct RecordFields {
 };
 
 // Returns the number of fields per rank for a run whose tensors are in memory space `memory_space`. If a policy
-// needs them, the times of passes follow the fields: MeasuredPasses::end, the means, and the waits.
+// needs them, the rank's contributions to StepOutcome::block_squares follow the fields, and then the times of
+// passes: MeasuredPasses::end, the means, and the waits.
 std::size_t count_record_fields(device::MemorySpace memory_space);
 
 // Sets the members of `outcome` that follow from the numbers in `all`. RecordFields are the indices of the
 // numbers of a rank of a run whose tensors are in `memory_space`. The caller must have set `outcome.step`,
-// `outcome.coming_step` and `outcome.size`. Throws ConfigError if the ranks have planned different
-// micro-batches for step `outcome.coming_step`.
+// `outcome.coming_step`, `outcome.size` and the size of `outcome.block_squares`. Throws ConfigError if the
+// ranks have planned different micro-batches for step `outcome.coming_step`.
 void add_records(const comm::GatheredNumbers& all, device::MemorySpace memory_space, StepOutcome& outcome);
 
 }  // namespace trireme::records

@@ -104,6 +104,8 @@ device::MemorySpace find_memory_space(config::DeviceKind device);  // memory spa
 // Returns the maximum number of tokens of a sample: --max-length if set, otherwise the model's positions.
 // Throws ConfigError if --max-length exceeds the model's positions.
 std::size_t compute_max_sample_length(const config::RunConfig& config, const model::ModelConfig& model);
+// Throws ConfigError if --freeze cannot be combined with other options.
+void check_freezing(const config::RunConfig& config);
 // Throws ConfigError if --batch exceeds 2^24 samples.
 void check_batch_size(const config::RunConfig& config);
 

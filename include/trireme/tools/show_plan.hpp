@@ -54,6 +54,14 @@ struct StepForecast {
     std::optional<records::ElasticDecision> elastic = {};  // if the layout follows the lengths of samples
 };
 
+// A step of a run with --freeze after a number of periods.
+struct PeriodForecast {
+    std::size_t periods = 0;
+    int frozen = 0;              // blocks; with --freeze gradient, an upper bound
+    double seconds = 0;          // of a step, in the unit of the forecast
+    std::size_t peak_bytes = 0;  // of the fullest rank
+};
+
 // A plan and its predicted costs, time and memory. The plan is that of the options. If the layout follows the
 // lengths of samples, and this plan cannot execute the first step, it is the plan of the first step.
 struct Forecast {
@@ -80,6 +88,7 @@ struct Forecast {
     std::string assumption;  // for example "micro-batches of 2 samples, ..."; empty if a corpus was read
     std::optional<MemoryFit> memory_fit;  // empty if no cluster is given
     std::string warning;                  // about idle ranks; empty if there is no warning
+    std::vector<PeriodForecast> periods;  // with --freeze: one entry per period; otherwise empty
     std::string decisions_file;           // path of --decisions, whose plans are not forecast; empty if unset
 };
 

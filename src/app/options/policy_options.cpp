@@ -1,3 +1,6 @@
+#include <cstdint>
+#include <limits>
+#include <string>
 #include <utility>
 
 #include "app/options/choices.hpp"
@@ -25,9 +28,9 @@ Option make_move_option(config::PolicyConfig& policy) {
          {"twins", config::MoveMethod::twins,
           "everything between two steps, through staging copies in memory that the ranks of a node share"},
          {"restart", config::MoveMethod::restart, "everything through a checkpoint"}});
-    return make_conditional(
-        std::move(option), [&policy] { return may_change_layout(policy); },
-        {"plan changes that move parameters", "--straggler uneven, --elastic length or --decisions FILE,"});
+    return make_conditional(std::move(option), [&policy] { return may_move_state(policy); },
+                            {"plan changes that move parameters",
+                             "--straggler uneven, --elastic length, --freeze or --decisions FILE,"});
 }
 
 Option make_change_times_option(config::PolicyConfig& policy) {
@@ -129,12 +132,46 @@ std::vector<Option> make_resize_options(config::ResizeConfig& resize) {
     };
 }
 
+// The steps of a period, or "epoch", which is stored as 0.
+Option make_freeze_every_option(std::size_t& steps) {
+    return {.description = {"freeze-every", "epoch|K",
+                            "period of --freeze: an epoch (the training samples are visited once), or K steps"},
+            .set =
+                [&steps](const Setting& setting) {
+                    steps = setting.value == "epoch"
+                                ? 0
+                                : parse_integer(setting, 1, std::numeric_limits<std::uint32_t>::max());
+                },
+            .get = [&steps] { return steps == 0 ? "epoch" : std::to_string(steps); }};
+}
+
+std::vector<Option> make_freeze_options(config::FreezeConfig& freeze) {
+    std::vector<Option> all{make_table_option(
+        {"freeze", "", "rule that freezes more blocks after each period; changes what the model learns"},
+        freeze.rule, config::freeze_rules)};
+    for (const Option& option :
+         {make_number_option(
+              {"freeze-alpha", "", "fraction of the trained blocks that a period may freeze, between 0 and 1"},
+              freeze.alpha, make_range_between(0, 1)),
+          make_freeze_every_option(freeze.every),
+          make_choice_option({"freeze-thaw", "", "when the last blocks that were frozen are trained again"},
+                             freeze.thaws,
+                             {{"off", false, "never"},
+                              {"loss", true,
+                               "when the loss of an evaluation (--eval-every) exceeds 1.01 times the "
+                               "lowest one so far"}})})
+        all.push_back(make_conditional(option, [&freeze] { return freeze.rule != config::FreezeRule::off; },
+                                       {"a rule that freezes blocks", "--freeze schedule or gradient,"}));
+    return all;
+}
+
 }  // namespace
 
 std::vector<Option> make_policy_options(config::PolicyConfig& policy) {
     std::vector<Option> all{make_decisions_option(policy), make_move_option(policy)};
     for (const Option& option : make_straggler_options(policy)) all.push_back(option);
     for (const Option& option : make_decision_options(policy)) all.push_back(option);
+    for (const Option& option : make_freeze_options(policy.freeze)) all.push_back(option);
     for (const Option& option : make_resize_options(policy.resize)) {
         all.push_back(make_conditional(option, [&policy] { return may_skip_channels(policy.straggler); },
                                        {"a policy that prunes channels", "--straggler resize or semi,"}));

@@ -22,7 +22,7 @@ Option make_batch_option(config::RunOptions& run) {
 // Returns true if the run directory may hold more than one checkpoint.
 bool saves_several_times(const config::RunConfig& config) {
     return config.run.checkpoint_every > 0 || config.run.resume != "off" ||
-           (config.policy.move == config::MoveMethod::restart && may_change_layout(config.policy));
+           (config.policy.move == config::MoveMethod::restart && may_move_state(config.policy));
 }
 
 Option make_keep_option(config::RunConfig& config) {

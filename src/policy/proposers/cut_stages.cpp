@@ -7,7 +7,7 @@
 namespace trireme::policy {
 namespace {
 
-constexpr double impossible = std::numeric_limits<double>::infinity();
+constexpr double no_cut = std::numeric_limits<double>::infinity();
 constexpr double rounding = 1e-12;  // relative difference of seconds that count as equal
 
 // The seconds of a stage, or of several ones. Their step takes first + others.
@@ -120,7 +120,7 @@ public:
     // The bounds serve searches for cuts with `min_stages` to `max_stages` stages.
     RestBounds(const StageCosts& costs, std::size_t min_stages, std::size_t max_stages)
         : costs_(costs),
-          bounds_((max_stages + 1) * (costs.runs() + 1) * (costs.teams() + 1), {impossible, impossible}) {
+          bounds_((max_stages + 1) * (costs.runs() + 1) * (costs.teams() + 1), {no_cut, no_cut}) {
         bounds_[index(0, costs.runs(), costs.teams())] = {};
         for (std::size_t stages = 1; stages <= max_stages; ++stages) {
             const std::size_t min_earlier = min_stages - std::min(min_stages, stages);
@@ -145,7 +145,7 @@ private:
     }
 
     CutSeconds find_bound(std::size_t stages, std::size_t begin, std::size_t team) const {
-        CutSeconds best{impossible, impossible};
+        CutSeconds best{no_cut, no_cut};
         const StageLimits runs = costs_.run_limits().limit_first(costs_.runs() - begin, stages - 1);
         const StageLimits replicas = costs_.replica_limits().limit_first(costs_.teams() - team, stages - 1);
         for (std::size_t end = begin + runs.min; end <= begin + runs.max; ++end) {
@@ -171,7 +171,7 @@ public:
 
     std::optional<StageCut> find() {
         const CutSeconds bound = bounds_.at(stages_, 0, 0);
-        if (bound.step() == impossible) return std::nullopt;
+        if (bound.step() == no_cut) return std::nullopt;
         descend();
         if (may_improve(bound.step())) search();
         return make_cut();
@@ -201,7 +201,7 @@ private:
         for (std::size_t end = from.end + runs.min; end <= from.end + runs.max; ++end) {
             for (std::size_t r = replicas.min; r <= replicas.max; ++r) {
                 const CutSeconds rest = bounds_.at(rest_stages, end, from.team + r);
-                if (rest.first == impossible) continue;
+                if (rest.first == no_cut) continue;
                 const CutSeconds stage = costs_.find(from.end, end, from.team, r);
                 visit(Prefix{end, from.team + r, from.seconds.join(stage), parent}, stage, rest);
             }
@@ -312,7 +312,7 @@ private:
     std::size_t stages_;
     std::vector<Prefix> prefixes_ = {};
     std::vector<Prefix> best_ = {};  // the first stage of the best cut, its first two stages, and so on
-    double best_seconds_ = impossible;
+    double best_seconds_ = no_cut;
 };
 
 // Returns the best cuts into `min_stages` to `max_stages` stages, without those that are impossible.

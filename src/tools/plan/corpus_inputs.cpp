@@ -1,8 +1,10 @@
 #include "tools/plan/corpus_inputs.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "trireme/adapt/decision_forecast.hpp"
+#include "trireme/adapt/freeze_forecast.hpp"
 #include "trireme/setup/elastic_layout.hpp"
 #include "trireme/setup/setup.hpp"
 #include "trireme/setup/step_planner.hpp"
@@ -76,7 +78,8 @@ ForecastInputs make_inputs_with_corpus(config::RunConfig run, int ranks, std::si
     setup::Setup setup = setup::set_up_forecast(run, ranks);
     return setup::follows_lengths(setup.job, setup.current.plan)
                ? make_inputs_of_followed_lengths(std::move(setup), ranks, steps)
-               : make_inputs_of_fixed_plan(setup, steps);
+               : make_inputs_of_fixed_plan(setup,
+                                           std::min(steps, adapt::count_first_steps(setup.job, setup.current)));
 }
 
 }  // namespace trireme::tools

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "tools/plan/corpus_inputs.hpp"
+#include "tools/plan/freeze_periods.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/layout/layout.hpp"
@@ -48,6 +49,7 @@ ForecastInputs make_inputs_without_corpus(const config::RunConfig& run, int rank
     if (setup::is_elastic(run))
         throw ConfigError("--elastic length depends on the lengths of samples; name their file with --corpus");
     check_optimizer(run.optimizer);
+    setup::check_freezing(run);
     const std::optional<checkpoint::StoredModel> stored = setup::open_stored_model(run.model.init);
     ForecastInputs inputs{.model = setup::choose_model(run.model, run.task.task, stored ? &*stored : nullptr),
                           .plan = {},
@@ -200,6 +202,7 @@ Forecast make_forecast(const PlanConfig& config) {
     forecast.decisions_file = run.policy.decisions;
     forecast.model = std::move(inputs.model);
     forecast.plan = std::move(inputs.plan);
+    forecast.periods = forecast_periods(config, forecast);
     return forecast;
 }
 

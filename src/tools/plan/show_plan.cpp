@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "tools/plan/closed_form.hpp"
+#include "tools/plan/freeze_periods.hpp"
 #include "tools/plan/steps_json.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/base/version.hpp"
@@ -328,7 +329,7 @@ std::string to_string(const Forecast& forecast) {
                        describe_costs(forecast.costs)) +
            format_clocks(forecast) + format_energy(forecast) + format_steps(forecast) +
            format_changes(forecast) + format_bubble(forecast) + format_warning(forecast) +
-           format_memory_fit(forecast) + format_ranks(forecast);
+           format_memory_fit(forecast) + format_ranks(forecast) + format_periods(forecast);
 }
 
 std::string to_json(const Forecast& forecast) {
@@ -343,6 +344,7 @@ std::string to_json(const Forecast& forecast) {
                {"parameters", {{"stages", forecast.parameters}, {"all", forecast.total_parameters}}},
                {"prediction", make_prediction_json(forecast)}};
     if (plan.frozen > 0) value["frozen"] = plan.frozen;
+    if (!forecast.periods.empty()) value["freeze"] = list_periods(forecast);
     if (forecast.memory_fit)
         value["fit"] = {{"fits", forecast.memory_fit->fits}, {"words", forecast.memory_fit->description}};
     if (!forecast.steps.empty()) value["steps"] = list_steps(forecast);

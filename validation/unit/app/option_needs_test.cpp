@@ -17,7 +17,7 @@ TEST(OptionNeeds, AreReportedWithASettingThatMeetsThem) {
               "--elastic length, or drop --horizon");
     EXPECT_EQ(train_complaint("--move overlap"),
               "--move has no effect without plan changes that move parameters; set --straggler uneven, "
-              "--elastic length or --decisions FILE, or drop --move");
+              "--elastic length, --freeze or --decisions FILE, or drop --move");
     EXPECT_EQ(train_complaint("--keep 3"),
               "--keep has no effect without several checkpoints; set --checkpoint-every K or drop --keep");
     EXPECT_EQ(train_complaint("--momentum 0.5"),
