@@ -5,8 +5,8 @@
 #   validation/kills/run.sh build/release/bin/trireme mpirun 60
 #   validation/kills/run.sh build/release/bin/trireme-mpich mpiexec.mpich 60 4711
 #
-# Four ranks train, save every second step, and change their plan every third step: either as a file says, or as
-# a policy decides about a slow rank. One rank gets SIGKILL: some time after the start, after a step, while a
+# Four ranks train, save every second step, and change their plan: every third step as a file says, as a policy
+# decides about a slow rank, or as --freeze decides from gradient norms and evaluations. One rank gets SIGKILL: some time after the start, after a step, while a
 # checkpoint is written, or while the plan changes. The job then resumes with --resume auto and is killed again.
 # After each kill
 #
@@ -14,7 +14,7 @@
 #   - a message says which rank died (MPICH: that a rank died);
 #   - survivors have begun no checkpoint, and completed only checkpoints that were begun before the kill;
 #   - the next start resumes from the last complete checkpoint, and all losses are, to the last digit, those of an
-#     undisturbed run that follows the same decisions.
+#     undisturbed run that follows the same decisions (with --freeze: that makes its own decisions).
 #
 # SEED determines which rank is killed and when. How far the ranks have come by then depends on the machine.
 set -euo pipefail
@@ -30,6 +30,8 @@ steps=30
 between_saves=2
 between_changes=3
 kills_of_a_run=4      # afterwards the run may finish
+policies=(freeze recorded uneven)  # of the runs 0, 1, 2, 3, ...
+freeze=(--freeze gradient --freeze-alpha 0.2 --freeze-every 4 --freeze-thaw loss --eval-every 5 --validation-share 0.2)
 polls_to_the_end=100  # 0.1 s each; if this script does not get the CPU, the job has not either
 polls_to_the_aim=6000
 
@@ -67,6 +69,11 @@ pause() { read -rt "$1" -u "$nothing" || true; }
 
 # Prints "7 4.1729" for each step of a steps.jsonl, whose last line may be incomplete.
 losses_of() { sed -n 's/^{"step":\([0-9]*\),"loss":\([^,]*\),.*}$/\1 \2/p' "$1/steps.jsonl" 2> /dev/null || true; }
+
+# Prints "9 1" for each decision after which blocks are frozen.
+decided_depths() {
+    sed -n 's/^{"step":\([0-9]*\),.*"frozen":\([0-9]*\),.*}$/\1 \2/p' "$1/decisions.jsonl" 2> /dev/null || true
+}
 
 steps_of() { sed -n 's/^{"step":\([0-9]*\),.*}$/\1/p' "$1" 2> /dev/null || true; }
 
@@ -159,28 +166,34 @@ strike() {
     expect_name_of_victim
     expect_no_new_checkpoints
     expect_resumed_from_checkpoint
-    [ $policy != recorded ] || compare_losses recorded
+    [ $policy = uneven ] || compare_losses $policy
 }
 
 options_of_policy() {
-    options=(--resume auto --decisions "$work/recorded.jsonl")
-    [ $policy = recorded ] ||
-        options=(--resume auto --straggler uneven --look-every $between_changes --slow "rank=1,factor=8,steps=3:14")
+    case $policy in
+        recorded) options=(--decisions "$work/recorded.jsonl") ;;
+        uneven) options=(--straggler uneven --look-every $between_changes --slow "rank=1,factor=8,steps=3:14") ;;
+        freeze) options=("${freeze[@]}") ;;
+    esac
+    options+=(--resume auto)
 }
 
 # Checks that a finished run equals an undisturbed one.
 expect_complete_run() {
-    local reference=recorded
+    local reference=$policy
     # After a kill that follows the last checkpoint, no rank is left to remove an unfinished one.
     [ "$(cat "$work/code")" != 0 ] || [[ $(names_in_checkpoints) != *partial* ]] ||
         fail "an unfinished checkpoint is left"
     if [ $policy = uneven ]; then
+        reference=replayed
         reference=replayed
         touch "$run/decisions.jsonl"
         changes=$((changes + $(wc -l < "$run/decisions.jsonl")))
         local -a looks=(--straggler uneven --look-every $between_changes)
         [ -s "$run/decisions.jsonl" ] || looks=()  # without decisions the reference run must not make any, either
         train_undisturbed replayed "$run/decisions.jsonl" "${looks[@]}"
+    elif [ $policy = freeze ]; then
+        cmp -s <(decided_depths "$run") "$work/freeze.depths" || fail "the frozen blocks are not those of an undisturbed run"
     else
         steps_of "$run/decisions.jsonl" | cmp -s - <(seq $between_changes $between_changes $((steps - 1))) ||
             fail "decisions.jsonl does not have each change once"
@@ -192,12 +205,13 @@ expect_complete_run() {
 # Trains the reference run without kills; its losses go to $work/NAME.losses.
 train_undisturbed() {
     local name=$1 of=$run
-    cp "$2" "$work/$name.decisions"
+    cat "$2" > "$work/$name.decisions"
     shift 2
     run=$work/$name
     [ ! -s "$work/$name.decisions" ] || set -- "$@" --decisions "$work/$name.decisions"
     run_until_done "$@" || { say "the undisturbed run $name failed:"; cat "$run.err"; exit 1; }
     losses_of "$run" > "$work/$name.losses"
+    decided_depths "$run" > "$work/$name.depths"
     rm -rf "$run"
     run=$of
     [ "$(wc -l < "$work/$name.losses")" = $steps ] || { say "the undisturbed run $name does not have $steps steps"; exit 1; }
@@ -223,8 +237,7 @@ disturb_a_run() {
     local until_kill=$((kills + kills_of_a_run)) failed=$failures
     runs=$((runs + 1))
     run=$work/run-$runs
-    policy=recorded
-    ((runs % 2)) || policy=uneven
+    policy=${policies[runs % ${#policies[@]}]}
     options_of_policy
     while ((kills < count && kills < until_kill && failures == failed)); do
         [ "$(resumable)" != step-$steps ] || break  # killed after its last checkpoint
@@ -244,6 +257,7 @@ say "seed $seed: $count kills of $ranks ranks under ${mpiexec[0]}"
 "$program" prepare --synthetic csn --count 40 --quiet --output "$work/corpus.h5"
 write_decisions
 train_undisturbed recorded "$work/recorded.jsonl"
+train_undisturbed freeze /dev/null "${freeze[@]}"
 while ((kills < count && failures < 5)); do disturb_a_run; done
 
 max_unnamed=$(((count + 99) / 100 * 2))
