@@ -13,6 +13,7 @@
 #   EPOCHS=10             a period is an epoch
 #   BATCH=32              samples of a step
 #   LAYERS=12             blocks of the model, which is otherwise vit-tiny
+#   RECORDS=FOLDER        keeps the records there; started again, the script repeats no case that has ended
 set -euo pipefail
 
 build=${1:?BUILD is missing: the build directory, such as build/release}
@@ -30,8 +31,13 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source "$here/../provenance.sh"
 # shellcheck source=perf/two_cores.sh
 source "$here/../two_cores.sh"
-records=$(mktemp -d)
-trap 'rm -rf "$records"' EXIT
+if [ -n "${RECORDS:-}" ]; then
+    records=$RECORDS
+    mkdir -p "$records"
+else
+    records=$(mktemp -d)
+    trap 'rm -rf "$records"' EXIT
+fi
 
 say() { echo "freezing: $*" >&2; }
 require_programs "$program" "$build/bin/perf_freezing_verdict"
@@ -53,6 +59,7 @@ train() {
 }
 
 way() {
+    [ ! -e "$round/$1.jsonl" ] && [ ! -e "$round/gemm-both-1.json" -o "$1" != gemm ] || return 0
     say "round $(basename "$round") of $rounds: $1"
     case $1 in
         gemm) gemm ;;
@@ -74,7 +81,7 @@ ways=(data gemm freeze pipe)
 backwards=(pipe freeze gemm data)
 for number in $(seq "$rounds"); do
     round=$records/$number
-    mkdir "$round"
+    mkdir -p "$round"
     order=("${ways[@]}")
     ((number % 2)) || order=("${backwards[@]}")
     for name in "${order[@]}"; do way "$name"; done

@@ -13,12 +13,6 @@ std::uint64_t number_plan(const plan::Plan& plan) {
     return 1 + (std::stoull(compute_hash(plan), nullptr, 16) >> 12);
 }
 
-bool changes_only_depth(const Choice& choice) {
-    const plan::Plan& from = choice.transition.from.plan;
-    const plan::Plan& to = choice.transition.to.plan;
-    return from.frozen != to.frozen && from.layout == to.layout;
-}
-
 void check_equal_plans(comm::Communicator& control, const Choice* choice, std::size_t step) {
     const std::vector<std::string> plans =
         all_gather(control, choice ? compute_hash(choice->transition.to.plan) : "none");

@@ -40,30 +40,26 @@ FreezeChooser::FreezeChooser(const setup::Job& job, const setup::PlanState& curr
       rules_{.blocks = static_cast<int>(job.model.layers),
              .alpha = job.config.policy.freeze.alpha,
              .follows_gradients = job.config.policy.freeze.rule == config::FreezeRule::gradient} {
-    if (!is_on()) return;
-    const std::size_t every = job.config.policy.freeze.every;
-    period_samples_ = every > 0 ? every * job.config.run.batch : job.samples.train.size();
-    if (job.resumes) restore_state();
+    const config::FreezeConfig& freeze = job.config.policy.freeze;
+    if (freeze.rule == config::FreezeRule::off) return;
+    period_samples_ = freeze.every > 0 ? freeze.every * job.config.run.batch : job.samples.train.size();
+    if (is_on() && job.resumes) restore_state();
 }
 
-// A state that this program has not written is ignored, as is that of another rule.
+// A state that this program has not written is ignored, as is that of another rule or another --frozen.
 void FreezeChooser::restore_state() {
     const Json run = Json::parse(job_.stored_model->state()->run, nullptr, false);
     if (!run.is_object() || !run.contains(freeze_key)) return;
     try {
         const Json& saved = run.at(freeze_key);
         if (saved.at("settings") != list_settings(job_.config.policy.freeze)) return;
+        if (saved.at("depth") != current_.plan.frozen) return;
         policy::FreezeState state{.periods = saved.at("periods"),
                                   .held_periods = saved.at("held_periods"),
                                   .earlier_depths = saved.at("earlier_depths"),
                                   .block_squares = saved.at("block_squares"),
                                   .best_loss = parse_number(saved.at("best_loss")),
                                   .thaw_loss = parse_number(saved.at("thaw_loss"))};
-        if (saved.at("depth") != current_.plan.frozen) {  // --frozen has another value
-            state.earlier_depths.clear();
-            state.block_squares.clear();
-            state.thaw_loss.reset();
-        }
         evaluated_step_ = saved.at("evaluated_step");
         state_ = std::move(state);
     } catch (const Json::exception&) {
@@ -86,25 +82,25 @@ std::string FreezeChooser::describe_state() const {
 
 // A period of n samples ends after the first step by which T * n samples have been visited, for each T >= 1.
 std::size_t FreezeChooser::count_period_ends(std::size_t step) const {
-    if (!is_on() || step == 0) return 0;
+    if (step == 0) return 0;
     const std::size_t batch = job_.config.run.batch;
     return step * batch / period_samples_ - (step - 1) * batch / period_samples_;
 }
 
 std::size_t FreezeChooser::find_next_period_end(std::size_t first) const {
-    if (!is_on()) return job_.steps;
+    if (period_samples_ == 0) return job_.steps;
     const std::size_t batch = job_.config.run.batch;
     const std::size_t visits = (first * batch / period_samples_ + 1) * period_samples_;
     return std::min(job_.steps, (visits + batch - 1) / batch);
 }
 
 bool FreezeChooser::may_decide(std::size_t step) const {
-    return count_period_ends(step) > 0 || state_.thaw_loss.has_value();
+    return is_on() && (count_period_ends(step) > 0 || state_.thaw_loss);
 }
 
 void FreezeChooser::observe(const records::StepOutcome& outcome) {
     if (!is_on()) return;
-    accept_next_state();
+    accept_decision();
     if (!outcome.block_squares.empty() && !outcome.is_skipped) add_step(outcome.block_squares, state_);
 }
 
@@ -159,12 +155,10 @@ std::optional<plan::Decision> FreezeChooser::decide(std::size_t step) {
 }
 
 // If the depth of the decision was not possible, blocks neither froze nor thawed.
-void FreezeChooser::accept_next_state() {
+void FreezeChooser::accept_decision() {
     if (!next_state_) return;
     if (current_.plan.frozen != decided_depth_) next_state_->earlier_depths = state_.earlier_depths;
     state_ = *std::exchange(next_state_, std::nullopt);
 }
-
-void FreezeChooser::note_change() { accept_next_state(); }
 
 }  // namespace trireme::adapt

@@ -21,8 +21,9 @@ public:
 
     // True if the depth may change after `step` steps: a period ends, or blocks must thaw.
     bool may_decide(std::size_t step) const;
-    // Returns the smallest number of steps above `first` after which a period ends; the number of all steps
-    // without --freeze.
+    // Returns the smallest number of steps above `first` after which a period ends, also if --decisions
+    // replaces the rule, so that schedules with steps that overlap drain at the same steps. Returns the number
+    // of all steps without --freeze.
     std::size_t find_next_period_end(std::size_t first) const;
 
     void observe(const records::StepOutcome& outcome);
@@ -33,12 +34,11 @@ public:
 
     // Returns the decision to change the depth in the current layout, if it is due after `step` steps.
     std::optional<plan::Decision> decide(std::size_t step);
-    // Called when the plan has changed.
-    void note_change();
+    // Called when the plan has changed, and before the next step: the last decision has taken effect.
+    void accept_decision();
 
-    // Returns the state for a checkpoint, as a JSON object; empty without --freeze. Between decide() and the
-    // next step or note_change(), it is the state before the decision, so that a run that resumes here decides
-    // again.
+    // Returns the state for a checkpoint, as a JSON object; empty without --freeze. Between decide() and
+    // accept_decision(), it is the state before the decision, so that a run that resumes here decides again.
     std::string describe_state() const;
 
 private:
@@ -46,12 +46,11 @@ private:
     std::size_t count_period_ends(std::size_t step) const;
     plan::Decision make_decision(std::size_t step, int depth) const;
     void restore_state();
-    void accept_next_state();
 
     const setup::Job& job_;
     const setup::PlanState& current_;
     policy::FreezeRules rules_;
-    std::size_t period_samples_ = 0;  // visits of samples in a period
+    std::size_t period_samples_ = 0;  // visits of samples in a period; 0 without --freeze
     policy::FreezeState state_;
     std::optional<policy::FreezeState> next_state_;  // after the last decision; empty if it has taken effect
     int decided_depth_ = 0;                          // of this decision

@@ -10,6 +10,8 @@
 namespace trireme::adapt {
 namespace {
 
+constexpr std::size_t max_periods = 1000;  // that a forecast lists
+
 // Returns the number of periods that end before the last step; the largest number if it is not known.
 std::size_t count_periods(const config::RunConfig& config) {
     const std::size_t every = config.policy.freeze.every;
@@ -26,7 +28,7 @@ std::vector<int> list_scheduled_depths(const config::RunConfig& config, int bloc
     const policy::FreezeRules rules{.blocks = blocks, .alpha = config.policy.freeze.alpha};
     const std::size_t last_period = count_periods(config);
     std::vector<int> depths{config.layout.frozen};
-    while (depths.back() < blocks && depths.size() <= last_period)
+    while (depths.back() < blocks && depths.size() <= std::min(last_period, max_periods))
         depths.push_back(std::max(depths.back(), find_scheduled_depth(rules, depths.size())));
     return depths;
 }

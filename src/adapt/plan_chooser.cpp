@@ -212,39 +212,24 @@ std::optional<Choice> PlanChooser::choose(std::size_t step) {
     std::optional<plan::Decision> new_depth = freeze_chooser_->decide(step);
     if (length_chooser_) {
         std::optional<Choice> choice = take_look_ahead(step);
-        if (new_depth) return choose_depth(std::move(*new_depth), std::move(choice), observed);
         if (!choice && is_policy_step(step)) report_idle_policy(observed);
-        return choice;
+        if (!new_depth) return choice;
+        return choose_depth(std::move(*new_depth), choice ? &choice->decision : nullptr, observed);
     }
-    if (new_depth) return choose_depth(std::move(*new_depth), std::nullopt, observed);
-    std::optional<plan::Decision> decision = energy_chooser_->decide_first(observed, is_policy_step(step));
+    std::optional<plan::Decision> decision;
+    if (!new_depth) decision = energy_chooser_->decide_first(observed, is_policy_step(step));
     if (!decision && is_policy_step(step))
         decision = migration_trials_->end_useless_migration(observed, current_.plan);
     if (!decision) decision = decide(observed);
     if (!decision && is_policy_step(step)) report_idle_policy(observed);
+    if (new_depth) return choose_depth(std::move(*new_depth), decision ? &*decision : nullptr, observed);
     if (!decision) decision = energy_chooser_->decide_last(step);
     if (!decision) return std::nullopt;
-    energy_chooser_->complete(observed, *decision);
-    std::string why;
-    auto transition = try_plan_transition(job_, current_, nodes_, *decision, why);
-    if (!transition) {
-        note_refusal(why);
-        return std::nullopt;
-    }
-    return make_choice(std::move(*decision), std::move(*transition), observed);
+    return try_to_choose(std::move(*decision), observed);
 }
 
-// Changes the number of frozen blocks as `decision` says. The layout changes only if the lengths of the coming
-// samples require it: `by_lengths`. Other policies decide at their next steps, with the new number.
-std::optional<Choice> PlanChooser::choose_depth(plan::Decision decision, std::optional<Choice> by_lengths,
-                                                const plan::Observation& observed) {
-    if (by_lengths) {
-        plan::Decision& combined = by_lengths->decision;
-        combined.frozen = decision.frozen;
-        combined.causes.push_back(
-            {.proposer = decision.policy, .reason = decision.reason, .terms = decision.terms});
-        decision = combined;
-    }
+// Returns nothing if the decision is impossible, which is noted as a refusal.
+std::optional<Choice> PlanChooser::try_to_choose(plan::Decision decision, const plan::Observation& observed) {
     energy_chooser_->complete(observed, decision);
     std::string why;
     auto transition = try_plan_transition(job_, current_, nodes_, decision, why);
@@ -253,6 +238,19 @@ std::optional<Choice> PlanChooser::choose_depth(plan::Decision decision, std::op
         return std::nullopt;
     }
     return make_choice(std::move(decision), std::move(*transition), observed);
+}
+
+// Changes the number of frozen blocks, together with the change `other` that another policy has decided, unless
+// it is null or both together are impossible.
+std::optional<Choice> PlanChooser::choose_depth(plan::Decision depth, const plan::Decision* other,
+                                                const plan::Observation& observed) {
+    if (other != nullptr) {
+        plan::Decision combined = *other;
+        combined.frozen = depth.frozen;
+        combined.causes.push_back({.proposer = depth.policy, .reason = depth.reason, .terms = depth.terms});
+        if (auto choice = try_to_choose(std::move(combined), observed)) return choice;
+    }
+    return try_to_choose(std::move(depth), observed);
 }
 
 // The next step may not fit into the memory of the current plan, so that ranks plan it only after a change.
@@ -305,8 +303,8 @@ std::optional<Choice> PlanChooser::reject(const Choice& choice, const std::strin
     if (length_chooser_) length_chooser_->exclude(choice.transition.to.plan.layout);
     const std::size_t step = choice.decision.step;
     std::optional<plan::Decision> new_depth = freeze_chooser_->decide(step);
-    if (!new_depth || changes_only_depth(choice)) return std::nullopt;
-    return choose_depth(std::move(*new_depth), std::nullopt, observer_.make_observation(step));
+    if (!new_depth || choice.keeps_layout) return std::nullopt;
+    return try_to_choose(std::move(*new_depth), observer_.make_observation(step));
 }
 
 Choice PlanChooser::make_choice(plan::Decision decision, PlanTransition transition,
@@ -323,8 +321,14 @@ Choice PlanChooser::make_choice(plan::Decision decision, PlanTransition transiti
     else
         migration_trials_->prepare(observed.step, observed, current_.plan, transition.to.plan,
                                    transition.moves_state);
+    const plan::Plan& next = transition.to.plan;
+    const bool keeps_layout = current_.plan.frozen != next.frozen && current_.plan.layout == next.layout;
     const double link_seconds = length_chooser_ ? predict_from_links(transition) : 0;
-    return {std::move(decision), std::move(transition), has_recorded_decision(observed.step), link_seconds};
+    return {.decision = std::move(decision),
+            .transition = std::move(transition),
+            .is_recorded = has_recorded_decision(observed.step),
+            .keeps_layout = keeps_layout,
+            .link_seconds = link_seconds};
 }
 
 bool PlanChooser::is_policy_step(std::size_t step) const {
@@ -354,14 +358,16 @@ void PlanChooser::note_change(Choice& choice, const records::PlanChange& change)
     migration_trials_->begin(decision.step);
     if (!plan::changes_only_clocks(decision)) observer_.begin_plan();
     energy_chooser_->note_change(decision, chosen_slowness_);
-    freeze_chooser_->note_change();
+    freeze_chooser_->accept_decision();
     last_refusal_.clear();
+    // Blocks that freeze or thaw in the same layout move no state between ranks, so that the duration of such a
+    // change says nothing about others.
     if (change.moved_bytes + change.kept_bytes > 0) {
         decision.predicted_seconds = length_chooser_ ? correction_.correct(choice.link_seconds)
                                                      : estimate_.predict_seconds(change.moved_bytes);
         decision.measured_seconds = change.seconds;
-        if (!predicts_changes()) correction_.add(choice.link_seconds, change.seconds);
-        estimate_.add(change.moved_bytes, change.seconds);
+        if (!choice.keeps_layout && !predicts_changes()) correction_.add(choice.link_seconds, change.seconds);
+        if (!choice.keeps_layout) estimate_.add(change.moved_bytes, change.seconds);
     }
     note_origin(decision, current_.plan, origin_);
     if (current_.plan.frozen != prepared_depth_) prepare_depth();

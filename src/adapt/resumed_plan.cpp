@@ -153,18 +153,17 @@ bool has_resizing_of_checkpoint(const setup::Setup& setup) {
            run.value("plan", Json()) == compute_hash(setup.current.plan);
 }
 
-// With --freeze, blocks freeze and thaw in the current layout. Checks the first change, which needs the most
-// memory, and its reverse.
+// With --freeze, blocks freeze and thaw in the layout of the run. Checks the first freeze, which needs the most
+// memory, and a thaw of all blocks that a rule may have frozen.
 void check_changes_of_depth(const setup::Setup& setup, const std::vector<int>& nodes, int rank,
                             ChangeMemory& memory) {
     const setup::Job& job = setup.job;
-    const plan::Plan& plan = setup.current.plan;
-    if (!may_freeze(job.config.policy) || plan.frozen == static_cast<int>(job.model.layers)) return;
+    if (!may_freeze(job.config.policy)) return;
     const auto add_change = [&](const setup::PlanState& from, int frozen) {
         PlanTransition transition = plan_transition(job, from, nodes,
                                                     {.step = job.completed_steps,
-                                                     .layout = plan.layout,
-                                                     .schedule = plan.schedule,
+                                                     .layout = from.plan.layout,
+                                                     .schedule = from.plan.schedule,
                                                      .frozen = frozen,
                                                      .policy = "freeze"});
         memory.rank = std::max(memory.rank, transition.predict_max_bytes(job, rank));
@@ -172,8 +171,9 @@ void check_changes_of_depth(const setup::Setup& setup, const std::vector<int>& n
             std::max(memory.node, transition.predict_node_bytes(job, nodes[static_cast<std::size_t>(rank)]));
         return std::move(transition.to);
     };
-    const setup::PlanState frozen = add_change(setup.current, plan.frozen + 1);
-    if (job.config.policy.freeze.thaws) add_change(frozen, plan.frozen);
+    const int deeper = std::min(setup.current.plan.frozen + 1, static_cast<int>(job.model.layers));
+    const setup::PlanState frozen = add_change(setup.current, deeper);
+    if (job.config.policy.freeze.thaws) add_change(frozen, std::min(deeper, job.config.layout.frozen));
 }
 
 std::vector<plan::Decision> read_decisions(const std::string& file) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace trireme::policy {
 namespace {
@@ -36,24 +37,23 @@ void add_step(const std::vector<double>& block_squares, FreezeState& state) {
 }
 
 void add_evaluation(double loss, FreezeState& state) {
-    if (std::isnan(loss)) return;
+    if (!std::isfinite(loss)) return;
     const bool has_risen = state.best_loss && loss > max_loss_increase * *state.best_loss;
     if (has_risen && !state.earlier_depths.empty()) state.thaw_loss = loss;
     state.best_loss = std::min(loss, state.best_loss.value_or(loss));
 }
 
 int end_periods(const FreezeRules& rules, std::size_t count, int depth, FreezeState& state) {
+    const std::vector<double> block_squares = std::exchange(state.block_squares, {});
     const std::size_t held = std::min(count, state.held_periods);
     state.held_periods -= held;
     state.periods += count - held;
+    if (held == count) return depth;
     int next_depth = find_depth_bound(rules, state.periods, depth);
     if (rules.follows_gradients) {
-        const bool has_trained_blocks = depth < rules.blocks && !state.block_squares.empty();
-        next_depth = has_trained_blocks
-                         ? std::min(next_depth, find_quietest_block(state.block_squares, depth) + 1)
-                         : depth;
+        if (block_squares.empty()) return depth;
+        next_depth = std::min(next_depth, find_quietest_block(block_squares, depth) + 1);
     }
-    state.block_squares.clear();
     if (next_depth <= depth) return depth;
     state.earlier_depths.push_back(depth);
     return next_depth;

@@ -102,7 +102,7 @@ std::string describe_frozen_blocks(const plan::Plan& plan, const setup::Job& job
         plan.frozen == 0 ? "no block yet"
                          : fmt::format("the embedding and {} of {} blocks", plan.frozen, job.model.layers);
     const std::string period = freeze.every == 0 ? "epoch" : format_count(freeze.every, "step");
-    const std::string rule = has_rule ? fmt::format("; --freeze {} may change their number after every {}",
+    const std::string rule = has_rule ? fmt::format("; --freeze {} may freeze blocks after every {}",
                                                     find_name(config::freeze_rules, freeze.rule), period)
                                       : "";
     return fmt::format("frozen    {}{} (freezing changes what the model learns)\n", depth, rule);

@@ -210,7 +210,8 @@ private:
         const std::size_t end = plan_chooser.find_next_possible_change(first);
         for (std::size_t step = first + 1; step < end; ++step)
             if (const std::uint64_t next_plan = plan_chooser.look_ahead(step)) return {step, next_plan};
-        return {.end = end};
+        // The plan may change after the segment, so that no rank plans the next step yet.
+        return {.end = end, .next_plan = end < job().steps ? 1U : 0U};
     }
 
     // Returns null if the plan stays, or if a device has too little memory for the change.

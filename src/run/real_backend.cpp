@@ -134,10 +134,10 @@ public:
             check_equal_first_steps(choice.get());
         else if (!looks_ahead || may_freeze(job_.config.policy))
             check_equal_plans(resources_.control, choice.get(), step);
-        // Only a change that moves state needs memory. For the changes of --decisions, and those of the frozen
-        // blocks in the first layout, the memory was checked before the first step.
+        // Only a change that moves state needs memory. For the changes of --decisions, the memory was checked
+        // before the first step. So it was for changes of the frozen blocks, which must not be dropped.
         const bool needs_no_check =
-            choice && (choice->is_recorded || !choice->transition.moves_state || changes_only_depth(*choice));
+            choice && (choice->is_recorded || !choice->transition.moves_state || choice->keeps_layout);
         const std::string lack = !choice || needs_no_check ? "" : describe_lack_of_memory_for(*choice);
         return lack.empty() ? choice : share(context_.plan_chooser.reject(*choice, lack));
     }

@@ -25,7 +25,7 @@ public:
             context_.recorder.record_clock_costs(context_.plan_chooser.origin().clock_costs);
         std::size_t step = job_.completed_steps;
         // A run that stops saves its last checkpoint before the evaluation that is due after the same step.
-        if (context_.plan_chooser.lacks_evaluation(step)) observe(backend_.evaluate(), step);
+        if (context_.plan_chooser.lacks_evaluation(step)) evaluate(step);
         while (step < job_.steps && !stop_) step = execute_segment(step);
         backend_.save(step, true);
         const bool is_done = step == job_.steps;
@@ -121,12 +121,8 @@ private:
         const device::TraceSpan span(tracing_.trace(), device::TraceLane::compute, "evaluation");
         const std::optional<records::Evaluation> evaluation = backend_.evaluate();
         if (evaluation) context_.recorder.record_evaluation(step, *evaluation);
-        observe(evaluation, step);
-        return evaluation;
-    }
-
-    void observe(const std::optional<records::Evaluation>& evaluation, std::size_t step) {
         if (evaluation) context_.plan_chooser.observe(*evaluation, step);
+        return evaluation;
     }
 
     void write_trace() { tracing_.write(context_.recorder.path(), session_.host()); }

@@ -30,10 +30,11 @@ void check_ghost_run_options(const config::RunConfig& config) {
     refuse_option(config.run.eval_every > 0, "--eval-every");
     refuse_option(config.run.checkpoint_every > 0, "--checkpoint-every");
     refuse_option(config.policy.move != config::MoveMethod::stop, "--move");
+    if (!may_freeze(config.policy)) return;
     const config::FreezeConfig& freeze = config.policy.freeze;
     refuse_option(freeze.rule == config::FreezeRule::gradient, "--freeze gradient");
     refuse_option(freeze.thaws, "--freeze-thaw loss");
-    if (may_freeze(config.policy) && freeze.every == 0 && config.data.corpus.empty())
+    if (freeze.every == 0 && config.data.corpus.empty())
         throw ConfigError("without --corpus, an epoch has no length; set --freeze-every K");
 }
 

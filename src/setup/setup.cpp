@@ -109,7 +109,15 @@ Job make_corpus_job(const config::RunConfig& config, const std::string& init) {
             .validation_rules = make_batch_rules(config, model, RandomKey{}.then("validation mask"), labels)};
 }
 
-// Returns a job with synthetic samples: --batch of them, each of the maximum length.
+// Returns the number of synthetic samples: those of a period of --freeze, of which no more than the run visits,
+// or those of a step.
+std::size_t count_synthetic_samples(const config::RunConfig& config) {
+    const std::size_t period_steps =
+        may_freeze(config.policy) ? std::min(config.policy.freeze.every, config.run.steps) : 1;
+    return std::max<std::size_t>(1, period_steps) * config.run.batch;
+}
+
+// Returns a job with synthetic samples, each of the maximum length.
 Job make_synthetic_job(const config::RunConfig& config, const std::string& init) {
     const std::optional<checkpoint::StoredModel> stored = open_stored_model(init);
     Job job;
@@ -118,7 +126,8 @@ Job make_synthetic_job(const config::RunConfig& config, const std::string& init)
     check_task_options(config.task, job.model.task);
     job.samples.max_length =
         job.model.reads_images() ? job.model.positions : compute_max_sample_length(config, job.model);
-    job.samples.train.resize(config.run.batch, {.length = static_cast<std::uint32_t>(job.samples.max_length)});
+    job.samples.train.resize(count_synthetic_samples(config),
+                             {.length = static_cast<std::uint32_t>(job.samples.max_length)});
     return job;
 }
 

@@ -6,8 +6,9 @@
 #   validation/kills/run.sh build/release/bin/trireme-mpich mpiexec.mpich 60 4711
 #
 # Four ranks train, save every second step, and change their plan: every third step as a file says, as a policy
-# decides about a slow rank, or as --freeze decides from gradient norms and evaluations. One rank gets SIGKILL: some time after the start, after a step, while a
-# checkpoint is written, or while the plan changes. The job then resumes with --resume auto and is killed again.
+# decides about a slow rank, or as --freeze decides from gradient norms and evaluations. One rank gets SIGKILL:
+# some time after the start, after a step, while a checkpoint is written, or while the plan changes. The job then
+# resumes with --resume auto and is killed again.
 # After each kill
 #
 #   - no process of the job is left within 10 s;
@@ -15,6 +16,8 @@
 #   - survivors have begun no checkpoint, and completed only checkpoints that were begun before the kill;
 #   - the next start resumes from the last complete checkpoint, and all losses are, to the last digit, those of an
 #     undisturbed run that follows the same decisions (with --freeze: that makes its own decisions).
+#
+# POLICIES (environment variable) selects among these ways, for example POLICIES=freeze.
 #
 # SEED determines which rank is killed and when. How far the ranks have come by then depends on the machine.
 set -euo pipefail
@@ -30,7 +33,7 @@ steps=30
 between_saves=2
 between_changes=3
 kills_of_a_run=4      # afterwards the run may finish
-policies=(freeze recorded uneven)  # of the runs 0, 1, 2, 3, ...
+read -ra policies <<< "${POLICIES:-freeze recorded uneven}"  # of the runs 0, 1, 2, 3, ...
 freeze=(--freeze gradient --freeze-alpha 0.2 --freeze-every 4 --freeze-thaw loss --eval-every 5 --validation-share 0.2)
 polls_to_the_end=100  # 0.1 s each; if this script does not get the CPU, the job has not either
 polls_to_the_aim=6000
@@ -70,7 +73,7 @@ pause() { read -rt "$1" -u "$nothing" || true; }
 # Prints "7 4.1729" for each step of a steps.jsonl, whose last line may be incomplete.
 losses_of() { sed -n 's/^{"step":\([0-9]*\),"loss":\([^,]*\),.*}$/\1 \2/p' "$1/steps.jsonl" 2> /dev/null || true; }
 
-# Prints "9 1" for each decision after which blocks are frozen.
+# Prints "9 1" for each decision about frozen blocks: its step and their number.
 decided_depths() {
     sed -n 's/^{"step":\([0-9]*\),.*"frozen":\([0-9]*\),.*}$/\1 \2/p' "$1/decisions.jsonl" 2> /dev/null || true
 }
@@ -185,7 +188,6 @@ expect_complete_run() {
     [ "$(cat "$work/code")" != 0 ] || [[ $(names_in_checkpoints) != *partial* ]] ||
         fail "an unfinished checkpoint is left"
     if [ $policy = uneven ]; then
-        reference=replayed
         reference=replayed
         touch "$run/decisions.jsonl"
         changes=$((changes + $(wc -l < "$run/decisions.jsonl")))

@@ -14,15 +14,13 @@ namespace trireme::adapt {
 struct Choice {
     plan::Decision decision;
     PlanTransition transition;
-    bool is_recorded = false;  // true if the decision comes from --decisions
-    double link_seconds = 0;   // seconds of the change, predicted from links; set if the layout follows lengths
+    bool is_recorded = false;   // true if the decision comes from --decisions
+    bool keeps_layout = false;  // true if the number of frozen blocks changes, but not the layout
+    double link_seconds = 0;  // seconds of the change, predicted from links; set if the layout follows lengths
 };
 
 // Returns a number below 2^53, which is not 0, so that a record of a step can carry it.
 std::uint64_t number_plan(const plan::Plan& plan);
-
-// True if the choice changes the number of frozen blocks, but not the layout.
-bool changes_only_depth(const Choice& choice);
 
 // Collective over `control`. Throws ConfigError if ranks chose different plans after `step` steps. Choices can
 // differ if nodes have different versions of the program, or of a file that affects plans. If `choice` is null,

@@ -1,4 +1,4 @@
-// Chooses the changes of plan of a run. With --decisions it replays recorded decisions; otherwise it decides
+// Chooses the changes of plan of a run. With --decisions it replays recorded decisions. Otherwise it decides
 // from the observed steps, for --straggler, --reconfigure and --freeze, or from the lengths of coming steps,
 // for
 // --elastic length. All ranks make equal choices.
@@ -101,8 +101,9 @@ private:
     bool has_recorded_decision(std::size_t step) const;
     std::optional<Choice> take_look_ahead(std::size_t step);
     std::optional<Choice> choose_by_lengths(std::size_t step);
-    std::optional<Choice> choose_depth(plan::Decision decision, std::optional<Choice> by_lengths,
+    std::optional<Choice> choose_depth(plan::Decision depth, const plan::Decision* other,
                                        const plan::Observation& observed);
+    std::optional<Choice> try_to_choose(plan::Decision decision, const plan::Observation& observed);
     void prepare_depth();
     void make_rules();
     void report_idle_policy(const plan::Observation& observed);

@@ -15,8 +15,8 @@ inline constexpr NamedValue<FreezeRule> freeze_rules[] = {
     {"schedule", FreezeRule::schedule,
      "after T periods, ceil(L (1 - (1 - alpha)^T)) of L blocks are frozen (PipeTransformer)"},
     {"gradient", FreezeRule::gradient,
-     "each period freezes the blocks up to the one with the smallest gradient norm, but not more than "
-     "`schedule`"}};
+     "each period freezes the blocks up to the one with the smallest gradient norm: from f frozen blocks up to "
+     "ceil(f + alpha (L - f)), and not more than `schedule`"}};
 
 struct FreezeConfig {
     FreezeRule rule = FreezeRule::off;

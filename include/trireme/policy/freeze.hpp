@@ -16,8 +16,8 @@ struct FreezeRules {
 
 // The state of a rule between two steps.
 struct FreezeState {
-    std::size_t periods = 0;       // T: the completed periods that count
-    std::size_t held_periods = 0;  // the number of coming periods that do not count, because blocks have thawed
+    std::size_t periods = 0;               // T: the completed periods that count
+    std::size_t held_periods = 0;          // coming periods that do not count, because blocks have thawed
     std::vector<int> earlier_depths = {};  // before each freeze that no thaw has undone, the first one first
     // Per block, since the last change of depth or end of a period: the sum, over the steps, of the squared
     // norms of the gradient. Frozen blocks have 0. Empty before the first step that updates parameters.
@@ -40,12 +40,13 @@ int find_depth_bound(const FreezeRules& rules, std::size_t periods, int depth);
 // Adds a step that has updated the parameters. `block_squares` has the squared gradient norm of each block.
 void add_step(const std::vector<double>& block_squares, FreezeState& state);
 
-// Adds the loss of an evaluation. A loss that is not a number is ignored.
+// Adds the loss of an evaluation. A loss that is not finite is ignored.
 void add_evaluation(double loss, FreezeState& state);
 
 // Ends `count` periods, and returns the depth of the coming steps, which is never below `depth`, the current
 // one. The rule `gradient` freezes the blocks up to the one with the smallest gradient norm, within
-// find_depth_bound(), and changes nothing if no step has updated the parameters.
+// find_depth_bound(), and changes nothing if no step has updated the parameters. Nothing freezes after a period
+// that does not count.
 int end_periods(const FreezeRules& rules, std::size_t count, int depth, FreezeState& state);
 
 // Called if `thaw_loss` is set: clears it, and returns the depth before the last freeze. The number of periods

@@ -138,9 +138,11 @@ Option make_freeze_every_option(std::size_t& steps) {
                             "period of --freeze: an epoch (the training samples are visited once), or K steps"},
             .set =
                 [&steps](const Setting& setting) {
-                    steps = setting.value == "epoch"
-                                ? 0
-                                : parse_integer(setting, 1, std::numeric_limits<std::uint32_t>::max());
+                    steps = 0;
+                    if (setting.value == "epoch") return;
+                    if (setting.value.find_first_not_of("0123456789") != std::string::npos)
+                        refuse(setting, "epoch or a number of steps");
+                    steps = parse_integer(setting, 1, std::numeric_limits<std::uint32_t>::max());
                 },
             .get = [&steps] { return steps == 0 ? "epoch" : std::to_string(steps); }};
 }

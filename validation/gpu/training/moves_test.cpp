@@ -71,6 +71,28 @@ TEST_F(GpuPlanChanges, KeepBf16LossesAndParametersBitForBit) {
     }
 }
 
+// Frozen blocks have no master weights: their rounded values stay, whichever ranks hold them.
+TEST_F(GpuPlanChanges, KeepFrozenBf16ValuesBitForBit) {
+    const std::string stages = R"({"layers": 11, "stages": [{"layers": [0, 4], "replicas": [{"ranks": [1]}]}, )"
+                               R"({"layers": [4, 11], "replicas": [{"ranks": [0]}]}]})";
+    const std::string shares =
+        R"({"layers": 11, "stages": [{"layers": [0, 11], "replicas": [{"ranks": [0, 1], "shares": [3, 1]}]}]})";
+    write({R"({"step": 3, "layout": )" + stages + "}", R"({"step": 6, "layout": )" + shares + "}"});
+    const std::string options = " --dtype bf16 --device cuda --frozen 2";
+    const Figures one = trials_.run_steps(training + options, 0, on_emulated_gpu());
+    const Figures moved = run(options + " --data 2", 2, on_emulated_gpu());
+
+    std::size_t frozen = 0;
+    for (const auto& [name, values] : one.parameters) {
+        const bool is_frozen = name.find(".h.0.") != name.npos || name.find(".h.1.") != name.npos ||
+                               name.find("wte") != name.npos || name.find("wpe") != name.npos;
+        if (!is_frozen) continue;
+        ++frozen;
+        EXPECT_EQ(moved.parameters.at(name), values) << name;
+    }
+    EXPECT_EQ(frozen, 2 * 12 + 2U);
+}
+
 std::string together(const std::string& shared) {
     return R"(, "layout": {"layers": 11, "stages": [{"layers": [0, 11], "replicas": [{"ranks": [0, 1]}]}]}, )" +
            shared + "}";
