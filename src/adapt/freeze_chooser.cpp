@@ -161,4 +161,11 @@ void FreezeChooser::accept_decision() {
     state_ = *std::exchange(next_state_, std::nullopt);
 }
 
+plan::Decision add_depth(const plan::Decision& depth, plan::Decision other) {
+    other.frozen = depth.frozen;
+    other.reason += "; " + depth.reason;
+    other.causes.push_back({.proposer = depth.policy, .reason = depth.reason, .terms = depth.terms});
+    return other;
+}
+
 }  // namespace trireme::adapt

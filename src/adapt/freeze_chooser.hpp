@@ -57,4 +57,7 @@ private:
     std::size_t evaluated_step_ = 0;                 // number of steps before the last evaluation
 };
 
+// Returns a decision with the changes of both: the number of frozen blocks of `depth`, and the rest of `other`.
+plan::Decision add_depth(const plan::Decision& depth, plan::Decision other);
+
 }  // namespace trireme::adapt

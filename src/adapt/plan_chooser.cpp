@@ -244,12 +244,8 @@ std::optional<Choice> PlanChooser::try_to_choose(plan::Decision decision, const 
 // it is null or both together are impossible.
 std::optional<Choice> PlanChooser::choose_depth(plan::Decision depth, const plan::Decision* other,
                                                 const plan::Observation& observed) {
-    if (other != nullptr) {
-        plan::Decision combined = *other;
-        combined.frozen = depth.frozen;
-        combined.causes.push_back({.proposer = depth.policy, .reason = depth.reason, .terms = depth.terms});
-        if (auto choice = try_to_choose(std::move(combined), observed)) return choice;
-    }
+    if (other != nullptr)
+        if (auto choice = try_to_choose(add_depth(depth, *other), observed)) return choice;
     return try_to_choose(std::move(depth), observed);
 }
 

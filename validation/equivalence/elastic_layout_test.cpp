@@ -96,6 +96,34 @@ TEST_F(ElasticLayout, GivesTheLossesOfOneRankIfLongStepsNeedMoreStages) {
         1e-10);
 }
 
+// The first period ends before the first long step, so that blocks freeze and stages split in one change. A
+// simulation without values makes the same changes.
+TEST_F(ElasticLayout, GivesTheLossesOfOneRankWhileBlocksFreeze) {
+    const std::string rule = "--dtype f64 --freeze schedule --freeze-alpha 0.25 --freeze-every 12 ";
+    const std::string layout =
+        "--elastic length --elastic-means layout --memory-limit 1700000 --data 2 --microbatches 4 ";
+    const auto list_changes = [&](const std::string& folder) {
+        std::vector<std::string> changes;
+        std::istringstream lines(read(folder + "/decisions.jsonl"));
+        for (std::string line; std::getline(lines, line);) {
+            const nlohmann::json decision = nlohmann::json::parse(line);
+            if (!decision.contains("layout")) continue;
+            changes.push_back(decision.at("step").dump() + ' ' + decision.at("frozen").dump() + ' ' +
+                              decision.at("to").dump());
+        }
+        return changes;
+    };
+
+    expect_near(train("train", rule + layout + "--device reference", "two", 2),
+                train("train", rule + "--device reference", "one"), 1e-10);
+    train("simulate --math off --ranks 2 --cluster cluster.json", rule + layout, "ghosts");
+
+    const std::vector<std::string> changes = list_changes("ghosts");
+    ASSERT_FALSE(changes.empty());
+    EXPECT_TRUE(changes.front().starts_with("12 1 ")) << changes.front();
+    EXPECT_EQ(list_changes("two").front(), changes.front());
+}
+
 // All ranks become replicas for the first steps, which are short. Long steps do not fit into a single stage.
 TEST_F(ElasticLayout, GivesTheLossesOfOneRankIfEightRanksShrinkAndGrow) {
     const std::string f64 = "--dtype f64 --device reference ";

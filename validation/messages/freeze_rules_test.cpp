@@ -107,6 +107,33 @@ TEST_F(FreezeRules, ThawAndContinueFromCheckpoints) {
     EXPECT_EQ(losses("replayed"), losses("whole"));
 }
 
+// The schedule drains at the end of each period, also where a replay changes nothing.
+TEST_F(FreezeRules, AreReplayedWithStepsThatOverlap) {
+    const std::string training =
+        "--freeze schedule --freeze-alpha 0.6 --freeze-every 2 --schedule pipedream-2bw --pipe 2 "
+        "--microbatches 4 --steps 12 ";
+    simulate_blocks(training + "--run-dir first", 2);
+    ASSERT_EQ(decisions("first").size(), 2U);
+    simulate_blocks(training + "--decisions first/decisions.jsonl --run-dir replayed", 2);
+
+    EXPECT_EQ(losses("replayed"), losses("first"));
+}
+
+// After one step, both the rank's work and the frozen blocks change.
+TEST_F(FreezeRules, ChangeTogetherWithTheLayoutForASlowRank) {
+    simulate_blocks(
+        "--pipe 3 --microbatches 4 --partition 3,3,2 --steps 16 --freeze schedule --freeze-every 5 --straggler "
+        "uneven --look-every 5 --slow rank=1,factor=10,steps=3:16,on=products --run-dir slow --tied off "
+        "--math off",
+        3, "--corpus corpus.h5 --length fixed ");
+
+    const std::vector<json> made = decisions("slow");
+    const auto both = std::ranges::find_if(made, [](const json& each) { return each.contains("causes"); });
+    ASSERT_NE(both, made.end());
+    EXPECT_EQ((*both)["causes"].back()["proposer"], "freeze-schedule") << *both;
+    EXPECT_EQ((*both)["policy"], "uneven");
+}
+
 TEST_F(FreezeRules, StartAnewFromTheDepthOfACheckpointIfTheyDiffer) {
     simulate_blocks("--freeze schedule --freeze-alpha 0.4 --freeze-every 2 --steps 5 --run-dir first");
     ASSERT_EQ(depths("first").back(), 4);
