@@ -299,7 +299,7 @@ std::optional<Choice> PlanChooser::reject(const Choice& choice, const std::strin
     if (length_chooser_) length_chooser_->exclude(choice.transition.to.plan.layout);
     const std::size_t step = choice.decision.step;
     std::optional<plan::Decision> new_depth = freeze_chooser_->decide(step);
-    if (!new_depth || choice.keeps_layout) return std::nullopt;
+    if (!new_depth || choice.changes_only_depth) return std::nullopt;
     return try_to_choose(std::move(*new_depth), observer_.make_observation(step));
 }
 
@@ -318,12 +318,12 @@ Choice PlanChooser::make_choice(plan::Decision decision, PlanTransition transiti
         migration_trials_->prepare(observed.step, observed, current_.plan, transition.to.plan,
                                    transition.moves_state);
     const plan::Plan& next = transition.to.plan;
-    const bool keeps_layout = current_.plan.frozen != next.frozen && current_.plan.layout == next.layout;
+    const bool changes_only_depth = current_.plan.frozen != next.frozen && current_.plan.layout == next.layout;
     const double link_seconds = length_chooser_ ? predict_from_links(transition) : 0;
     return {.decision = std::move(decision),
             .transition = std::move(transition),
             .is_recorded = has_recorded_decision(observed.step),
-            .keeps_layout = keeps_layout,
+            .changes_only_depth = changes_only_depth,
             .link_seconds = link_seconds};
 }
 
@@ -362,8 +362,9 @@ void PlanChooser::note_change(Choice& choice, const records::PlanChange& change)
         decision.predicted_seconds = length_chooser_ ? correction_.correct(choice.link_seconds)
                                                      : estimate_.predict_seconds(change.moved_bytes);
         decision.measured_seconds = change.seconds;
-        if (!choice.keeps_layout && !predicts_changes()) correction_.add(choice.link_seconds, change.seconds);
-        if (!choice.keeps_layout) estimate_.add(change.moved_bytes, change.seconds);
+        if (!choice.changes_only_depth && !predicts_changes())
+            correction_.add(choice.link_seconds, change.seconds);
+        if (!choice.changes_only_depth) estimate_.add(change.moved_bytes, change.seconds);
     }
     note_origin(decision, current_.plan, origin_);
     if (current_.plan.frozen != prepared_depth_) prepare_depth();

@@ -137,7 +137,7 @@ public:
         // Only a change that moves state needs memory. For the changes of --decisions, the memory was checked
         // before the first step. So it was for changes of the frozen blocks, which must not be dropped.
         const bool needs_no_check =
-            choice && (choice->is_recorded || !choice->transition.moves_state || choice->keeps_layout);
+            choice && (choice->is_recorded || !choice->transition.moves_state || choice->changes_only_depth);
         const std::string lack = !choice || needs_no_check ? "" : describe_lack_of_memory_for(*choice);
         return lack.empty() ? choice : share(context_.plan_chooser.reject(*choice, lack));
     }

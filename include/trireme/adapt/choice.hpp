@@ -14,8 +14,8 @@ namespace trireme::adapt {
 struct Choice {
     plan::Decision decision;
     PlanTransition transition;
-    bool is_recorded = false;   // true if the decision comes from --decisions
-    bool keeps_layout = false;  // true if the number of frozen blocks changes, but not the layout
+    bool is_recorded = false;         // true if the decision comes from --decisions
+    bool changes_only_depth = false;  // the number of frozen blocks changes, but not the layout
     double link_seconds = 0;  // seconds of the change, predicted from links; set if the layout follows lengths
 };
 

@@ -1,7 +1,6 @@
 // Chooses the changes of plan of a run. With --decisions it replays recorded decisions. Otherwise it decides
-// from the observed steps, for --straggler, --reconfigure and --freeze, or from the lengths of coming steps,
-// for
-// --elastic length. All ranks make equal choices.
+// from the observed steps (--straggler, --reconfigure, --freeze) or from the lengths of coming steps (--elastic
+// length). All ranks make equal choices.
 #pragma once
 
 #include <cstdint>
