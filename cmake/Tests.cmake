@@ -71,19 +71,31 @@ endfunction()
 
 # from validation/unit/data/*_test.cpp; TIMEOUT applies per case
 #   add_room_tests(unit data CASES 4 TIMEOUT 30) as four cases: unit/data_1 to unit/data_4
+# SWEEPS are tests that compute for long, such as comparisons with all solutions. They run without sanitizers only,
+# as the case sweeps/data, because other tests have the same code under the sanitizers.
 function(add_room_tests folder room)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "CASES;TIMEOUT" "PRIVATE_USES")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "CASES;TIMEOUT" "PRIVATE_USES;SWEEPS")
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/validation/${folder}/${room}/*.cpp)
   if(sources AND TARGET trireme_${room})
     build_test_program(${folder}_${room} LABEL ${folder} SOURCES ${sources} USES ${room}
                        PRIVATE_USES ${arg_PRIVATE_USES})
-    add_cases(${folder}_${room} ${folder}/${room} LABEL ${folder} TIMEOUT ${arg_TIMEOUT} CASES ${arg_CASES})
+    set(others)
+    if(arg_SWEEPS)
+      list(JOIN arg_SWEEPS ":" sweeps)
+      set(others --gtest_filter=-${sweeps})
+      if(NOT TRIREME_SANITIZE)
+        add_test(NAME sweeps/${room} COMMAND ${folder}_${room} --gtest_brief=1 --gtest_filter=${sweeps})
+        set_tests_properties(sweeps/${room} PROPERTIES LABELS sweeps TIMEOUT ${arg_TIMEOUT} COST ${arg_TIMEOUT})
+        belongs_to_label(sweeps ${folder}_${room})
+      endif()
+    endif()
+    add_cases(${folder}_${room} ${folder}/${room} LABEL ${folder} TIMEOUT ${arg_TIMEOUT} CASES ${arg_CASES} FILTER ${others})
   endif()
 endfunction()
 
 # Splits a program's tests over its cases by GoogleTest's sharding.
 function(add_cases program name)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "LABEL;TIMEOUT;CASES" "")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "LABEL;TIMEOUT;CASES;FILTER" "")
   math(EXPR timeout "${arg_TIMEOUT} * ${TRIREME_PATIENCE}")
   if(NOT arg_CASES)
     set(arg_CASES 1)
@@ -94,7 +106,7 @@ function(add_cases program name)
     if(arg_CASES GREATER 1)
       set(test ${name}_${case})
     endif()
-    add_test(NAME ${test} COMMAND ${program} --gtest_brief=1)
+    add_test(NAME ${test} COMMAND ${program} --gtest_brief=1 ${arg_FILTER})
     set_tests_properties(${test} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${timeout} COST ${arg_TIMEOUT}
                                  ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_CASES};GTEST_SHARD_INDEX=${index}")
   endforeach()

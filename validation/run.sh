@@ -32,7 +32,7 @@ fi
 cores=$(nproc)
 
 build_release() {
-    local preset=release-tests # excludes the unit tests, which run under the sanitizers
+    local preset=release-tests # excludes the unit tests that run under the sanitizers
     [ $sanitizers = yes ] || preset=release
     cmake --preset release
     cmake --build --preset $preset --parallel "$cores"
