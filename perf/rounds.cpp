@@ -75,6 +75,8 @@ int run_verdict(int argc, char** argv, const std::function<Json(const Records&)>
         const Json result = judge({argv[1], std::stoi(argv[2])});
         std::ofstream(argv[3]) << result.dump(1) << '\n';
         print(result);
+        std::printf("%s%s\n", result.at("verdict").get<std::string>().c_str(),
+                    result.contains("reason") ? cat(": ", result.at("reason").get<std::string>()).c_str() : "");
     } catch (const std::exception& error) {
         std::fprintf(stderr, "%s\n", error.what());
         return 2;

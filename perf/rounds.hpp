@@ -104,8 +104,8 @@ Calibration calibrate(const Records& records);
 // Returns why the figures are not valid, or an empty string if they are.
 std::string complaint(const Records& records, const Calibration& calibration);
 
-// Runs the command PROGRAM RECORDS ROUNDS OUTPUT.json: judges the records, writes the result and prints it.
-// Returns the exit code.
+// Runs the command PROGRAM RECORDS ROUNDS OUTPUT.json: judges the records, writes the result, and prints it
+// with its "verdict" and, if it is not valid, the "reason". Returns the exit code.
 int run_verdict(int argc, char** argv, const std::function<Json(const Records&)>& judge,
                 const std::function<void(const Json&)>& print);
 

@@ -18,6 +18,13 @@ require_programs() {
     done
 }
 
+# Runs a command on two ranks, each on its own core.
+on_two_cores() {
+    # shellcheck disable=SC2016  # the rank is known only in the shell that mpirun starts
+    CORES="${cores[*]}" "$mpirun" -n 2 bash -c \
+        'cores=($CORES); exec taskset -c "${cores[${OMPI_COMM_WORLD_RANK:-$PMI_RANK}]}" "$@"' pinned "$@"
+}
+
 # Measures the matmul rate of the first core alone, and of each core while the other one also computes.
 # shellcheck disable=SC2154
 gemm() {

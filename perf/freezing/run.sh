@@ -46,10 +46,8 @@ require_programs "$program" "$build/bin/perf_freezing_verdict"
 train() {
     local name=$1
     shift
-    # shellcheck disable=SC2016  # the rank is known only in the shell that mpirun starts
-    CORES="${cores[*]}" "$mpirun" -n 2 bash -c \
-        'cores=($CORES); exec taskset -c "${cores[${OMPI_COMM_WORLD_RANK:-$PMI_RANK}]}" "$@"' pinned \
-        "$program" train --corpus "$records/corpus.h5" --model vit-tiny --layers "$layers" --batch "$batch" \
+    rm -rf "$records/run" # of a case that was interrupted
+    on_two_cores "$program" train --corpus "$records/corpus.h5" --model vit-tiny --layers "$layers" --batch "$batch" \
         --validation-share 0 --threads 1 --epochs "$epochs" --quiet --run-dir "$records/run" "$@" \
         > "$records/log" || { cat "$records/log" >&2; exit 3; }
     mv "$records/run/steps.jsonl" "$round/$name.jsonl"
@@ -59,7 +57,7 @@ train() {
 }
 
 way() {
-    [ ! -e "$round/$1.jsonl" ] && [ ! -e "$round/gemm-both-1.json" -o "$1" != gemm ] || return 0
+    [ ! -e "$round/$1.done" ] || return 0
     say "round $(basename "$round") of $rounds: $1"
     case $1 in
         gemm) gemm ;;
@@ -67,6 +65,7 @@ way() {
         pipe) train pipe --pipe 2 --microbatches 8 ;;
         freeze) train freeze --data 2 --freeze schedule --freeze-alpha "$alpha" ;;
     esac
+    touch "$round/$1.done"
 }
 
 cat > "$records/settings.json" <<END

@@ -5,7 +5,6 @@
 #include <map>
 
 #include "rounds.hpp"
-#include "trireme/base/error.hpp"
 #include "trireme/device/machine.hpp"
 
 namespace trireme::perf {
@@ -80,8 +79,6 @@ void print(const Json& result) {
                 speed_up.at("median").get<double>(), result.at("best_static").get<std::string>().c_str(),
                 min_speed_up, speed_up.at("is_met").get<bool>() ? "met" : "NOT met",
                 speed_up.at("limit").get<double>());
-    std::printf("%s%s\n", result.at("verdict").get<std::string>().c_str(),
-                result.contains("reason") ? cat(": ", result.at("reason").get<std::string>()).c_str() : "");
 }
 
 }  // namespace

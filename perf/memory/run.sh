@@ -40,10 +40,7 @@ require_programs "$program" "$build/bin/perf_memory_verdict"
 train() {
     local name=$1
     shift
-    # shellcheck disable=SC2016  # the rank is known only in the shell that mpirun starts
-    CORES="${cores[*]}" "$mpirun" -n 2 bash -c \
-        'cores=($CORES); exec taskset -c "${cores[${OMPI_COMM_WORLD_RANK:-$PMI_RANK}]}" "$@"' pinned \
-        "$program" train --corpus "$corpus" --model gpt2 --positions 4096 --max-length 4096 --long truncate \
+    on_two_cores "$program" train --corpus "$corpus" --model gpt2 --positions 4096 --max-length 4096 --long truncate \
         --dtype f32 --dropout 0 --data 2 --batch "$batch" --microbatches 8 --length balanced --validation-share 0 \
         --threads 1 --seed 1 --steps $((1 + steps)) --lr 1e-4 --quiet --run-dir "$records/run" "$@" \
         > "$records/log" 2>&1 || { cat "$records/log" >&2; exit 3; }

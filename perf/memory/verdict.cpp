@@ -178,8 +178,6 @@ void print(const Json& result) {
     std::printf("steps fitted to memory: %.0f; recomputed: %.0f MB, offloaded: %.0f MB\n",
                 middle_of(fitted.at("steps")), middle_of(fitted.at("recomputed_bytes")) * 1e-6,
                 middle_of(fitted.at("offloaded_bytes")) * 1e-6);
-    std::printf("%s%s\n", result.at("verdict").get<std::string>().c_str(),
-                result.contains("reason") ? cat(": ", result.at("reason").get<std::string>()).c_str() : "");
 }
 
 }  // namespace

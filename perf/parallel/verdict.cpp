@@ -139,8 +139,6 @@ void print(const Json& result) {
                     program.c_str(), middle_of(p["step_s"]), middle_of(p["imbalance"]), middle_of(p["bubble"]),
                     middle_of(p["limit"]), describe_verdict(p["is_met"]));
     }
-    std::printf("%s%s\n", result["verdict"].get<std::string>().c_str(),
-                result.contains("reason") ? cat(": ", result["reason"].get<std::string>()).c_str() : "");
 }
 
 }  // namespace

@@ -37,10 +37,7 @@ require_programs "$program" "$build/bin/perf_stragglers_verdict"
 train() {
     local name=$1
     shift
-    # shellcheck disable=SC2016  # the rank is known only in the shell that mpirun starts
-    CORES="${cores[*]}" "$mpirun" -n 2 bash -c \
-        'cores=($CORES); exec taskset -c "${cores[${OMPI_COMM_WORLD_RANK:-$PMI_RANK}]}" "$@"' pinned \
-        "$program" train --corpus "$records/corpus.h5" --model gpt2 --layers "$layers" --vocabulary 50257 --dropout 0 \
+    on_two_cores "$program" train --corpus "$records/corpus.h5" --model gpt2 --layers "$layers" --vocabulary 50257 --dropout 0 \
         --tensor 2 --batch 4 --max-length 64 --long truncate --length fixed --validation-share 0 --threads 1 \
         --steps $((before + steps)) --lr 1e-4 --quiet --run-dir "$records/run" "$@" \
         > "$records/log" || { cat "$records/log" >&2; exit 3; }

@@ -88,8 +88,6 @@ void print(const Json& result) {
     std::printf("uneven shares: %.2f x as fast as equal shares (minimum %.2f: %s; upper limit %.2f)\n",
                 middle_of(result["gain"]), min_gain, result["gain"]["is_met"].get<bool>() ? "met" : "NOT met",
                 result["gain"]["limit"].get<double>());
-    std::printf("%s%s\n", result["verdict"].get<std::string>().c_str(),
-                result.contains("reason") ? cat(": ", result["reason"].get<std::string>()).c_str() : "");
 }
 
 }  // namespace
