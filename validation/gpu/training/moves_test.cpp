@@ -46,7 +46,7 @@ TEST_F(GpuPlanChanges, MatchOneCpuRankAfterLayoutChanges) {
     }
     write(decisions);
     const Figures one = trials_.run_steps(training + std::string(on_reference), 0, 0);
-    for (const char* move : {"stop", "overlap", "twins"}) {
+    for (const char* move : {"stop", "overlap", "twins", "restart"}) {
         const Figures moved =
             run(std::string(" --dtype f64 --device cuda --data 4 --move ") + move, 4, on_emulated_gpu());
         const Difference found = difference(moved, one);
