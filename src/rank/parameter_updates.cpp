@@ -19,8 +19,8 @@ struct NormFields {
     enum : std::size_t { loss, square_sum, count };
 };
 
-// Returns the block of the parameter of each shard; nothing for a shard outside the blocks. The layers of a
-// model are the embedding, two halves per block, and the head.
+// Returns the block of the parameter of each shard; nothing for a shard outside the blocks. Layer 0 is the
+// embedding, and each block has two layers.
 std::vector<std::optional<std::size_t>> find_blocks(const model::ModelConfig& model,
                                                     const std::vector<model::ParameterSpec>& specs,
                                                     const std::vector<optim::ParameterShard>& shards) {

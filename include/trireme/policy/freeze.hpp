@@ -25,8 +25,6 @@ struct FreezeState {
     std::optional<double> best_loss = {};  // the lowest loss of all evaluations
     // The loss of an evaluation after which blocks must thaw. Set only if there is a freeze to undo.
     std::optional<double> thaw_loss = {};
-
-    friend bool operator==(const FreezeState&, const FreezeState&) = default;
 };
 
 // Returns the depth S(T) of the rule `schedule` after `periods` periods: ceil(L (1 - (1 - alpha)^T)) of L
