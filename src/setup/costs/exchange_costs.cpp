@@ -9,18 +9,21 @@
 namespace trireme::setup {
 namespace {
 
-// Returns the time of an all-gather or reduce-scatter of `bytes` bytes among the holders. Every holder owns an
-// equal portion of the bytes. In an all-gather, a holder sends its portion to all other holders. In a
-// reduce-scatter, a holder receives its portion from all other holders. The other ranks of the holders' teams
-// exchange bytes at the same time.
-double predict_seconds(const PricedPlan& priced, const Machine& machine, const std::vector<int>& holders,
-                       double bytes) {
-    if (bytes == 0) return 0;
-    const auto size = static_cast<double>(holders.size());
-    const auto team = static_cast<std::size_t>(priced.plan.find_team(holders.front()));
-    const std::size_t team_ranks = priced.plan.teams[team].ranks.size();
+std::map<std::size_t, std::vector<int>> group_by_node(const Machine& machine, const std::vector<int>& holders) {
     std::map<std::size_t, std::vector<int>> holders_by_node;
     for (const int rank : holders) holders_by_node[machine.find_node(rank)].push_back(rank);
+    return holders_by_node;
+}
+
+// Returns the time of an all-gather or reduce-scatter of `bytes` bytes among the holders. Every holder owns an
+// equal portion of the bytes. In an all-gather, a holder sends its portion to all other holders. In a
+// reduce-scatter, a holder receives its portion from all other holders. `leaving_ranks` has, per node, the
+// number of its ranks that exchange bytes with other nodes at the same time.
+double predict_seconds(const Machine& machine, const std::vector<int>& holders, double bytes,
+                       std::map<std::size_t, std::size_t>& leaving_ranks) {
+    if (bytes == 0) return 0;
+    const auto size = static_cast<double>(holders.size());
+    const std::map<std::size_t, std::vector<int>> holders_by_node = group_by_node(machine, holders);
     double slowest = 0;
     for (const auto& [node, ranks] : holders_by_node) {
         const auto inside = static_cast<double>(ranks.size());
@@ -31,8 +34,7 @@ double predict_seconds(const PricedPlan& priced, const Machine& machine, const s
         if (holders_by_node.size() == 1) continue;
         const auto& other_node =
             holders_by_node.begin()->first == node ? *holders_by_node.rbegin() : *holders_by_node.begin();
-        const layout::Link link =
-            machine.find_link(ranks[0], other_node.second.front(), ranks.size() * team_ranks);
+        const layout::Link link = machine.find_link(ranks[0], other_node.second.front(), leaving_ranks[node]);
         slowest = std::max(slowest, link.predict_seconds(bytes * (size - inside) / size));
     }
     return slowest;
@@ -60,13 +62,21 @@ std::vector<ExchangeSeconds> predict_gradient_exchanges(const PricedPlan& priced
     const auto gradient_bytes = static_cast<double>(byte_size(accumulator_type(priced.dtype)));
     const double gathered_bytes =
         priced.plan.shards_optimizer ? static_cast<double>(byte_size(priced.dtype)) : gradient_bytes;
+    // The stages end their backward passes, and update, at almost the same time.
+    std::set<int> leaving;
+    for (const auto& [holders, elements] : elements_by_holders)
+        if (group_by_node(machine, holders).size() > 1) leaving.insert(holders.begin(), holders.end());
+    std::map<std::size_t, std::size_t> leaving_ranks;
+    for (const int rank : leaving) ++leaving_ranks[machine.find_node(rank)];
     std::map<int, ExchangeSeconds> exchange_by_rank;
     for (const auto& [holders, elements] : elements_by_holders) {
         const ExchangeSeconds seconds{
-            .early_reduce_scatter = predict_seconds(priced, machine, holders, gradient_bytes * elements.early),
-            .late_reduce_scatter = predict_seconds(priced, machine, holders, gradient_bytes * elements.late),
-            .all_gather =
-                predict_seconds(priced, machine, holders, gathered_bytes * (elements.early + elements.late))};
+            .early_reduce_scatter =
+                predict_seconds(machine, holders, gradient_bytes * elements.early, leaving_ranks),
+            .late_reduce_scatter =
+                predict_seconds(machine, holders, gradient_bytes * elements.late, leaving_ranks),
+            .all_gather = predict_seconds(machine, holders, gathered_bytes * (elements.early + elements.late),
+                                          leaving_ranks)};
         for (const int rank : holders) {
             ExchangeSeconds& sum = exchange_by_rank[rank];
             sum.early_reduce_scatter += seconds.early_reduce_scatter;
