@@ -1,6 +1,7 @@
 #include "adapt/candidate_outlook.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "trireme/base/random.hpp"
 #include "trireme/model/model.hpp"
 #include "trireme/setup/elastic_memory.hpp"
+#include "trireme/setup/memory_prediction.hpp"
 #include "trireme/setup/planning.hpp"
 #include "trireme/setup/step_planner.hpp"
 #include "trireme/setup/step_predictor.hpp"
@@ -31,15 +33,16 @@ std::uint64_t compute_layout_hash(const layout::Layout& layout) {
     return hash.bits;
 }
 
-// Returns the bytes that a change may move, per layer of the model.
-std::vector<LayerBytes> count_layer_bytes(const setup::Job& job, std::size_t team_ranks) {
+// Returns the bytes that a change may move, per layer of the model. Frozen layers have no optimizer state.
+std::vector<LayerBytes> count_layer_bytes(const setup::Job& job, std::size_t team_ranks, int frozen) {
     const auto kinds = static_cast<double>(count_state_values(job.config.optimizer, job.dtype));
     std::vector<LayerBytes> all;
     for (const layout::LayerFacts& layer : setup::list_layer_facts(job.model)) {
         const double parameters = static_cast<double>(layer.parameters) / static_cast<double>(team_ranks);
-        all.push_back(
-            {.values = parameters * static_cast<double>(byte_size(job.dtype)),
-             .moments = parameters * kinds * static_cast<double>(byte_size(accumulator_type(job.dtype)))});
+        const bool is_trained = all.size() >= plan::find_first_trained_layer(frozen);
+        const double moments =
+            is_trained ? parameters * kinds * static_cast<double>(byte_size(accumulator_type(job.dtype))) : 0;
+        all.push_back({.values = parameters * static_cast<double>(byte_size(job.dtype)), .moments = moments});
     }
     return all;
 }
@@ -60,11 +63,12 @@ struct CandidateOutlook::Entry {
 };
 
 CandidateOutlook::CandidateOutlook(const setup::Job& job, const setup::PlanState& current,
-                                   const std::vector<int>& nodes)
+                                   const std::vector<int>& nodes, int frozen)
     : job_(job),
       current_(current),
       nodes_(nodes),
-      layer_bytes_(count_layer_bytes(job, current.plan.teams.front().ranks.size())) {}
+      frozen_(frozen),
+      layer_bytes_(count_layer_bytes(job, current.plan.teams.front().ranks.size(), frozen)) {}
 
 CandidateOutlook::~CandidateOutlook() = default;
 
@@ -80,7 +84,8 @@ void CandidateOutlook::begin_decision(std::size_t step, double scale, const std:
     changes_ = std::move(changes);
     must_predict_exactly_.reset();
     length_classes_.erase(length_classes_.begin(), length_classes_.lower_bound(step));
-    const bool is_plan_new = current_.plan.layout != from_.layout;
+    const bool is_plan_new =
+        !(from_.layout == current_.plan.layout) || from_.microbatches != current_.plan.microbatches();
     if (is_plan_new) {
         from_ = {.layout = current_.plan.layout,
                  .microbatches = current_.plan.microbatches(),
@@ -115,7 +120,11 @@ CandidateOutlook::Entry& CandidateOutlook::find_entry(const policy::Candidate& c
     entry.number = next_number_++;
     const auto ranks = static_cast<int>(nodes_.size());
     std::string why;
-    if (const auto state = try_make_state(job_, current_, ranks, make_decision(step_, candidate), why)) {
+    const auto state = try_make_state(job_, current_, ranks, decide(candidate), why);
+    const bool fits =
+        state && (!job_.devices || !job_.memory_limits.empty() ||
+                  explain_lack_on_devices(job_, predict_plan_memory(job_, *state, ranks)).empty());
+    if (fits) {
         entry.predictor = std::make_unique<setup::StepPredictor>(job_, *state, ranks, /*flops=*/0, slowness_);
         entry.offload_seconds = predict_offload_seconds(job_, *state, *state) / 2;
     }
@@ -179,6 +188,24 @@ std::optional<policy::StepOutlook> CandidateOutlook::predict_next_step(const pol
     return predict_exactly(find_entry(candidate), next);
 }
 
+bool CandidateOutlook::is_possible(const policy::Candidate& candidate) {
+    return find_entry(candidate).predictor != nullptr;
+}
+
+std::size_t CandidateOutlook::predict_bytes(const policy::Candidate& candidate) const {
+    const auto ranks = static_cast<int>(nodes_.size());
+    std::string why;
+    const auto state =
+        try_make_state(job_, current_, ranks, decide(candidate), why, /*may_exceed_memory=*/true);
+    if (!state) return std::numeric_limits<std::size_t>::max();
+    const bool saves_checkpoints = job_.config.run.checkpoint_every > 0;
+    std::size_t bytes = 0;
+    for (const setup::RankMemory& memory : setup::predict_memory_of_ranks(
+             {job_, *state}, &job_.config.optimizer, state->gradients, ranks, saves_checkpoints))
+        bytes = std::max(bytes, memory.total());
+    return bytes;
+}
+
 bool CandidateOutlook::can_execute_next_step(const policy::Candidate& candidate, const plan::StepAhead& next) {
     return can_execute(find_entry(candidate), next);
 }
@@ -225,7 +252,7 @@ std::optional<double> CandidateOutlook::predict_change_seconds(const policy::Can
     Entry& entry = find_entry(to);
     if (std::exchange(entry.is_change_known, true)) return entry.change_seconds;
     std::string why;
-    const auto transition = try_plan_transition(job_, current_, nodes_, make_decision(step_, to), why);
+    const auto transition = try_plan_transition(job_, current_, nodes_, decide(to), why);
     entry.change_seconds.reset();
     if (transition) entry.change_seconds = transition->moves_state ? changes_.predict(*transition) : 0;
     return entry.change_seconds;
@@ -246,13 +273,19 @@ std::optional<double> CandidateOutlook::predict_memory_plan_seconds(const policy
 std::string CandidateOutlook::explain_lack_for_longest_samples(const policy::Candidate& candidate) const {
     std::string why;
     const auto ranks = static_cast<int>(nodes_.size());
-    const auto state = try_make_state(job_, current_, ranks, make_decision(step_, candidate), why);
+    const auto state = try_make_state(job_, current_, ranks, decide(candidate), why);
     if (!state) return why;
     if (state->max_microbatch_rows == 0) return explain_lack_for_largest_microbatches(job_, *state);
     const auto longest = std::ranges::max(job_.samples.train, {}, &data::Sample::length).length;
     if (state->max_microbatch_rows < longest)
         return cat("a sample of ", format_with_commas(longest), " tokens does not fit into memory");
     return explain_lack_of_microbatches(job_, *state);
+}
+
+plan::Decision CandidateOutlook::decide(const policy::Candidate& candidate) const {
+    plan::Decision decision = make_decision(step_, candidate);
+    decision.frozen = frozen_;
+    return decision;
 }
 
 plan::Decision make_decision(std::size_t step, const policy::Candidate& candidate) {

@@ -1,4 +1,4 @@
-// Predicts the steps and changes of candidates from their planned steps, for decisions about lengths.
+// Predicts the steps and changes of candidates from their planned steps.
 #pragma once
 
 #include <functional>
@@ -25,8 +25,9 @@ struct ChangePredictions {
 // Keeps the plans and steps of recent candidates between decisions.
 class CandidateOutlook final : public policy::Outlook {
 public:
-    // `job`, `current` and `nodes` must outlive the object.
-    CandidateOutlook(const setup::Job& job, const setup::PlanState& current, const std::vector<int>& nodes);
+    // `job`, `current` and `nodes` must outlive the object. The plans of all candidates freeze `frozen` blocks.
+    CandidateOutlook(const setup::Job& job, const setup::PlanState& current, const std::vector<int>& nodes,
+                     int frozen);
     ~CandidateOutlook() override;
 
     // Called before each decision about the plan after `step` steps. All predicted times are multiplied by
@@ -59,6 +60,14 @@ public:
     // nothing if the step does not fit into memory with them.
     std::optional<double> predict_memory_plan_seconds(const policy::Candidate& candidate, std::size_t step);
 
+    // True if the plan of the candidate passes all checks, and the devices of --cluster have enough memory.
+    bool is_possible(const policy::Candidate& candidate);
+    // Returns the memory of the rank that needs the most, even if the candidate exceeds --memory-limit. Returns
+    // the largest number if the candidate is impossible for other reasons.
+    std::size_t predict_bytes(const policy::Candidate& candidate) const;
+    const std::vector<int>& nodes() const { return nodes_; }
+    // Returns the decision for a change to the candidate.
+    plan::Decision decide(const policy::Candidate& candidate) const;
     // Changes to this layout become impossible.
     void exclude(const layout::Layout& layout) { excluded_layouts_.emplace_back(layout); }
     // Returns why the plan of the candidate cannot execute micro-batches of the longest samples; an empty text
@@ -80,6 +89,7 @@ private:
     const setup::Job& job_;
     const setup::PlanState& current_;
     const std::vector<int>& nodes_;
+    int frozen_;
     std::vector<LayerBytes> layer_bytes_;
     std::size_t step_ = 0;
     policy::Candidate from_ = {};  // the current plan in the last decision

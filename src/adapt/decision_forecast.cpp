@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <list>
+#include <tuple>
 #include <utility>
 
 #include "trireme/adapt/plan_chooser.hpp"
@@ -16,10 +17,11 @@ class PlanPredictors {
 public:
     PlanPredictors(const setup::Job& job, int ranks) : job_(job), ranks_(ranks) {}
 
-    // `current` differs from earlier plans only in its layout and frozen blocks, and what follows from them.
+    // `current` differs from earlier plans only in its layout, micro-batches and frozen blocks, and what
+    // follows from them.
     setup::StepPredictor& find(const setup::PlanState& current) {
         constexpr std::size_t max_predictors = 8;
-        Key key{current.plan.layout, current.plan.frozen};
+        Key key{current.plan.layout, current.plan.microbatches(), current.plan.frozen};
         const auto known = std::ranges::find(predictors_, key, &Entry::first);
         if (known != predictors_.end()) {
             predictors_.splice(predictors_.begin(), predictors_, known);
@@ -32,7 +34,7 @@ public:
     }
 
 private:
-    using Key = std::pair<layout::Layout, int>;  // layout and frozen blocks
+    using Key = std::tuple<layout::Layout, int, int>;  // layout, micro-batches and frozen blocks
     using Entry = std::pair<Key, setup::StepPredictor>;
 
     const setup::Job& job_;
@@ -91,7 +93,7 @@ struct DecisionForecast::State {
 
 DecisionForecast::DecisionForecast(setup::Setup setup, int ranks) {
     const std::vector<int> nodes = list_nodes(choose_machine(setup.job, ranks), ranks);
-    check_followed_lengths(setup, nodes);
+    check_first_layout(setup, nodes);
     state_ = std::make_unique<State>(std::move(setup), ranks);
 }
 
@@ -99,6 +101,12 @@ DecisionForecast::~DecisionForecast() = default;
 
 const setup::Job& DecisionForecast::job() const { return state_->job; }
 const setup::PlanState& DecisionForecast::current() const { return state_->current; }
+
+std::size_t DecisionForecast::find_next_period() const {
+    return state_->chooser.find_next_possible_change(state_->next_step - 1);
+}
+
+void DecisionForecast::skip_to(std::size_t step) { state_->next_step = step; }
 
 ForecastStep DecisionForecast::advance() {
     const std::size_t step = state_->next_step++;

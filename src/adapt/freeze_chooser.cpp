@@ -94,6 +94,17 @@ std::size_t FreezeChooser::find_next_period_end(std::size_t first) const {
     return std::min(job_.steps, (visits + batch - 1) / batch);
 }
 
+std::size_t FreezeChooser::find_next_change(std::size_t first) const {
+    const policy::FreezeState& state = next_state_ ? *next_state_ : state_;
+    const int depth = next_state_ ? decided_depth_ : current_.plan.frozen;
+    std::size_t end = find_next_period_end(first);
+    if (!is_on() || rules_.follows_gradients || job_.config.policy.freeze.thaws) return end;
+    for (std::size_t periods = state.periods + 1;
+         end < job_.steps && depth < rules_.blocks && find_scheduled_depth(rules_, periods) <= depth; ++periods)
+        end = find_next_period_end(end);
+    return depth < rules_.blocks ? end : job_.steps;
+}
+
 bool FreezeChooser::may_decide(std::size_t step) const {
     return is_on() && (count_period_ends(step) > 0 || state_.thaw_loss);
 }

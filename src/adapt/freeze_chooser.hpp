@@ -26,6 +26,10 @@ public:
     // of all steps without --freeze.
     std::size_t find_next_period_end(std::size_t first) const;
 
+    // Returns a number of steps above `first` before which the depth stays; the number of all steps without
+    // --freeze. Further periods end before only if the rule is a schedule whose depth they do not change.
+    std::size_t find_next_change(std::size_t first) const;
+
     void observe(const records::StepOutcome& outcome);
     // Called with the evaluation after `step` steps.
     void observe(const records::Evaluation& evaluation, std::size_t step);

@@ -8,9 +8,9 @@
 
 #include "adapt/energy_chooser.hpp"
 #include "adapt/freeze_chooser.hpp"
-#include "adapt/length_chooser.hpp"
-#include "adapt/migration_trials.hpp"
-#include "adapt/straggler_outlook.hpp"
+#include "adapt/layout_chooser.hpp"
+#include "adapt/published_pipe.hpp"
+#include "adapt/straggler_chooser.hpp"
 #include "trireme/adapt/resumed_plan.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
@@ -22,10 +22,20 @@
 
 namespace trireme::adapt {
 
-void check_followed_lengths(const setup::Setup& setup, const std::vector<int>& nodes) {
-    if (!follows_lengths(setup.job, setup.current.plan)) return;
-    check_change_times(setup.job, setup.current.plan, static_cast<int>(nodes.size()));
-    LengthChooser(setup.job, setup.current, setup.current.plan.layout, nodes).check_longest_samples();
+void check_first_layout(const setup::Setup& setup, const std::vector<int>& nodes) {
+    const setup::Job& job = setup.job;
+    const plan::Plan& plan = setup.current.plan;
+    check_change_times(job, plan, static_cast<int>(nodes.size()));
+    if (may_follow_depth(job.config.policy) &&
+        job.config.policy.freeze.auto_pipe == config::AutoPipe::published)
+        decide_published_pipe(job, plan, nodes, plan.frozen, job.completed_steps);
+    const bool checks_lengths = follows_lengths(job, plan);
+    const bool checks_memory =
+        setup::plans_depth(job.config, plan.layout) && job.config.layout.memory_limit > 0;
+    if (!checks_lengths && !checks_memory) return;
+    LayoutChooser chooser(job, setup.current, setup.origin.layout, nodes, plan.frozen);
+    if (checks_lengths) chooser.check_longest_samples();
+    if (checks_memory) chooser.check_memory();
 }
 
 std::size_t find_next_policy_step(const config::PolicyConfig& policy, std::size_t first, std::size_t steps) {
@@ -42,12 +52,13 @@ PlanChooser::PlanChooser(const setup::Job& job, const setup::PlanState& current,
       nodes_(nodes),
       recorded_decisions_(std::move(recorded)),
       observer_(static_cast<int>(nodes.size())),
-      migration_trials_(std::make_unique<MigrationTrials>()),
+      follows_lengths_(follows_lengths(job, current.plan)),
+      straggler_chooser_(std::make_unique<StragglerChooser>(job, current, origin_.layout, nodes)),
       energy_chooser_(std::make_unique<EnergyChooser>(job, current, origin_, static_cast<int>(nodes.size()))),
       freeze_chooser_(std::make_unique<FreezeChooser>(job, current)) {
     for (plan::Decision& decision : recorded_decisions_)
         if (decision.policy.empty()) decision.policy = "recorded";
-    prepare_depth();
+    prepare_depth(current.plan.frozen);
     if (!origin_.slowness.empty()) {
         observer_.resume_from(origin_.slowness, origin_.steady_steps);
         known_slowness_ = origin_.slowness;
@@ -59,7 +70,7 @@ PlanChooser::PlanChooser(const setup::Job& job, const setup::PlanState& current,
 PlanChooser::~PlanChooser() = default;
 
 std::vector<policy::SlownessChange> PlanChooser::observe(records::StepOutcome& outcome) {
-    if (length_chooser_) length_chooser_->observe(outcome);
+    if (layout_chooser_) layout_chooser_->observe(outcome);
     energy_chooser_->observe(outcome, observer_.make_observation(outcome.step));
     freeze_chooser_->observe(outcome);
     return observer_.add(outcome);
@@ -74,29 +85,21 @@ bool PlanChooser::lacks_evaluation(std::size_t step) const { return freeze_choos
 void PlanChooser::set_links(const layout::RankLinks& links) {
     if (!predicts_changes()) link_ = links.all;
     team_link_ = links.team;
-    if (may_migrate(job_.config.policy)) make_rules();
+    if (may_migrate(job_.config.policy)) straggler_chooser_->make_rules(team_link_);
 }
 
 bool PlanChooser::predicts_changes() const {
-    return length_chooser_ && job_.config.policy.change_times == config::ChangeTimes::predicted;
+    return layout_chooser_ && job_.config.policy.change_times == config::ChangeTimes::predicted;
 }
 
-// Makes the rules for slow ranks and for lengths, whose times and bytes depend on the number of frozen blocks.
-void PlanChooser::prepare_depth() {
-    prepared_depth_ = current_.plan.frozen;
-    make_rules();
-    if (!follows_lengths(job_, current_.plan)) return;
-    auto chooser = std::make_unique<LengthChooser>(job_, current_, origin_.layout, nodes_);
-    if (length_chooser_) chooser->continue_from(*length_chooser_);
-    length_chooser_ = std::move(chooser);
-}
-
-void PlanChooser::make_rules() {
-    const config::StragglerPolicy policy = job_.config.policy.straggler;
-    if (policy == config::StragglerPolicy::off || policy == config::StragglerPolicy::resize) return;
-    offload_rules_ = make_offload_rules(job_, current_, team_link_);
-    if (policy == config::StragglerPolicy::uneven)
-        uneven_rules_ = make_uneven_rules(job_, current_, origin_.layout, nodes_, team_link_);
+// Makes the rules of the policies, whose times and bytes depend on the number of frozen blocks.
+void PlanChooser::prepare_depth(int frozen) {
+    prepared_depth_ = frozen;
+    straggler_chooser_->make_rules(team_link_);
+    if (!follows_lengths_ && !setup::plans_depth(job_.config, origin_.layout)) return;
+    auto chooser = std::make_unique<LayoutChooser>(job_, current_, origin_.layout, nodes_, frozen);
+    if (layout_chooser_) chooser->continue_from(*layout_chooser_);
+    layout_chooser_ = std::move(chooser);
 }
 
 // Predicts the time in which the measured link transfers the bytes of the rank that has the most bytes to
@@ -115,91 +118,9 @@ double PlanChooser::predict_seconds(const PlanTransition& transition) const {
     return seconds ? *seconds : predict_from_links(transition);
 }
 
-// Returns the decision to change the layout. If the best change does not pay off, notes the refusal.
-std::optional<plan::Decision> PlanChooser::decide_layout(const plan::Observation& observed) {
-    const plan::Plan& current = current_.plan;
-    std::string why;  // a change is impossible
-    const auto predict_change = [&](const policy::Candidate& candidate) -> std::optional<double> {
-        const auto transition =
-            try_plan_transition(job_, current_, nodes_, make_decision(observed.step, candidate), why);
-        if (!transition) return std::nullopt;
-        return transition->moves_state ? predict_seconds(*transition) : 0;
-    };
-    StragglerOutlook outlook(uneven_rules_, observed, current, predict_change);
-    const policy::Candidate stay{
-        .layout = current.layout, .microbatches = current.microbatches(), .schedule = current.schedule};
-    if (!outlook.predict_step(stay, {})) return std::nullopt;  // other plans cannot be compared with it
-    std::size_t steps = job_.steps - observed.step;
-    if (job_.config.policy.horizon > 0) steps = std::min(steps, job_.config.policy.horizon);
-    const std::array proposers{policy::make_uneven_proposer(uneven_rules_, current)};
-    const std::optional<policy::Verdict> verdict =
-        policy::decide(observed, stay, proposers, outlook, {.horizon = steps});
-    if (!verdict) {
-        if (!why.empty()) note_refusal(why);
-        return std::nullopt;
-    }
-    const double gain = verdict->current_step_seconds - verdict->step_seconds;
-    if (!verdict->pays_off) {
-        const double saved_seconds = gain * static_cast<double>(steps);
-        note_refusal(fmt::format(
-            "the best plan would save {:.2g} s in {}, but moving the state would take {:.2g} s{}",
-            saved_seconds, format_count(steps, "step"), verdict->change_seconds,
-            saved_seconds > verdict->change_seconds ? ", and a change must save 1 % of the time" : ""));
-        return std::nullopt;
-    }
-    plan::Decision decision = make_decision(observed.step, verdict->candidate);
-    decision.terms = policy::make_gain_terms(observed, gain);
-    return decision;
-}
-
-// Returns the decision about the work that ranks share. Rejects new migrations if earlier ones were ended and
-// no rank's slowness has changed since then.
-std::optional<plan::Decision> PlanChooser::decide_new_sharing(const plan::Observation& observed) {
-    auto decision = policy::decide_sharing(offload_rules_, observed, current_.plan);
-    const std::optional<std::size_t> end_step = migration_trials_->find_end_step(observed);
-    if (!end_step || !decision || decision->migrations.empty()) return decision;
-    note_refusal(cat("a migration was undone after step ", *end_step,
-                     ", and no rank's slowness has changed since then"));
-    return std::nullopt;
-}
-
-// With --straggler uneven, ranks share work at first if a rank is slow. The layout changes if the slowness of
-// ranks has been constant for --bridge steps. If no rank is slow any more, ranks stop sharing work.
-std::optional<plan::Decision> PlanChooser::decide(const plan::Observation& observed) {
-    if (!is_policy_step(observed.step) || observed.ranks.empty()) return std::nullopt;
-    switch (job_.config.policy.straggler) {
-        case config::StragglerPolicy::off:
-            return std::nullopt;
-        case config::StragglerPolicy::resize:
-            return policy::decide_resizing({.max_skipped_fraction = job_.config.policy.resize.limit}, observed,
-                                           current_.plan);
-        case config::StragglerPolicy::migrate:
-        case config::StragglerPolicy::semi:
-            return decide_new_sharing(observed);
-        case config::StragglerPolicy::uneven: {
-            const bool is_slow = policy::is_any_rank_slow(observed);
-            if (is_slow && observed.steady_steps < job_.config.policy.bridge)
-                return decide_new_sharing(observed);
-            auto decision = decide_layout(observed);
-            return decision || is_slow ? decision : decide_new_sharing(observed);
-        }
-    }
-    throw BugError("unknown policy for stragglers");
-}
-
-// Called if the plan stays. Notes a refusal for the user if a rank is slow but the run still uses the plan of
-// its options, unless another refusal was noted.
+// Called if the plan stays.
 void PlanChooser::report_idle_policy(const plan::Observation& observed) {
-    if (job_.config.policy.straggler == config::StragglerPolicy::off) return;
-    const plan::Plan& plan = current_.plan;
-    const auto slowest = std::ranges::max_element(observed.slowness);
-    const bool is_slow = slowest != observed.slowness.end() && *slowest > policy::SlownessRules{}.slow_factor;
-    const bool is_steady = observed.steady_steps >= job_.config.policy.look_every;
-    const bool skips_channels = std::ranges::any_of(plan.skipped, [](double fraction) { return fraction > 0; });
-    const bool is_plan_of_options = plan.layout == origin_.layout && plan.migrations.empty() && !skips_channels;
-    if (unreported_refusal_.empty() && is_slow && is_steady && is_plan_of_options)
-        note_refusal(cat("rank ", slowest - observed.slowness.begin(),
-                         " is slow, but the policy finds no plan that shortens the steps"));
+    if (unreported_refusal_.empty()) unreported_refusal_ = straggler_chooser_->explain_kept_plan(observed);
     if (unreported_refusal_.empty()) last_refusal_.clear();
 }
 
@@ -210,7 +131,8 @@ std::optional<Choice> PlanChooser::choose(std::size_t step) {
         return make_choice(*recorded, plan_transition(job_, current_, nodes_, *recorded), observed);
     if (!job_.config.policy.decisions.empty()) return std::nullopt;
     std::optional<plan::Decision> new_depth = freeze_chooser_->decide(step);
-    if (length_chooser_) {
+    const bool replans = may_plan_depth(job_.config.policy) && (new_depth || begins_at(step));
+    if (follows_lengths_ && !replans) {
         std::optional<Choice> choice = take_look_ahead(step);
         if (!choice && is_policy_step(step)) report_idle_policy(observed);
         if (!new_depth) return choice;
@@ -219,13 +141,38 @@ std::optional<Choice> PlanChooser::choose(std::size_t step) {
     std::optional<plan::Decision> decision;
     if (!new_depth) decision = energy_chooser_->decide_first(observed, is_policy_step(step));
     if (!decision && is_policy_step(step))
-        decision = migration_trials_->end_useless_migration(observed, current_.plan);
-    if (!decision) decision = decide(observed);
+        decision = straggler_chooser_->migration_trials().end_useless_migration(observed, current_.plan);
+    if (!decision) decision = decide(observed, new_depth ? &*new_depth : nullptr);
     if (!decision && is_policy_step(step)) report_idle_policy(observed);
     if (new_depth) return choose_depth(std::move(*new_depth), decision ? &*decision : nullptr, observed);
     if (!decision) decision = energy_chooser_->decide_last(step);
     if (!decision) return std::nullopt;
     return try_to_choose(std::move(*decision), observed);
+}
+
+// True if the run begins after `step` steps with a layout that --auto-pipe has not chosen.
+bool PlanChooser::begins_at(std::size_t step) const {
+    return may_follow_depth(job_.config.policy) && step == job_.completed_steps && !origin_.decision;
+}
+
+// Returns the decision about the plan, apart from frozen blocks and clocks. `new_depth` is the decision to
+// change the number of frozen blocks; it may be null.
+std::optional<plan::Decision> PlanChooser::decide(const plan::Observation& observed,
+                                                  const plan::Decision* new_depth) {
+    const config::PolicyConfig& policy = job_.config.policy;
+    const bool is_due = new_depth != nullptr || begins_at(observed.step);
+    if (is_due && policy.freeze.auto_pipe == config::AutoPipe::published)
+        return decide_published_pipe(job_, current_.plan, nodes_,
+                                     new_depth ? *new_depth->frozen : current_.plan.frozen, observed.step);
+    const bool is_uneven = policy.straggler == config::StragglerPolicy::uneven;
+    if (layout_chooser_ && (is_due || (is_uneven && is_policy_step(observed.step)))) {
+        if (new_depth != nullptr) prepare_depth(*new_depth->frozen);
+        return decide_layout(observed.step);
+    }
+    if (!is_policy_step(observed.step)) return std::nullopt;
+    return straggler_chooser_->decide(
+        observed, [this](const PlanTransition& transition) { return predict_seconds(transition); },
+        unreported_refusal_);
 }
 
 // Returns nothing if the decision is impossible, which is noted as a refusal.
@@ -252,7 +199,7 @@ std::optional<Choice> PlanChooser::choose_depth(plan::Decision depth, const plan
 // The next step may not fit into the memory of the current plan, so that ranks plan it only after a change.
 std::uint64_t PlanChooser::look_ahead(std::size_t step) {
     if (has_recorded_decision(step) && !job_.memory_limits.empty()) return 1;
-    if (!length_chooser_ || step >= job_.steps) return 0;
+    if (!follows_lengths_ || step >= job_.steps) return 0;
     if (!look_ahead_ || look_ahead_->step < step) {
         look_ahead_.emplace(LookAhead{.step = step, .choice = choose_by_lengths(step)});
         if (look_ahead_->choice) look_ahead_->next_plan = number_plan(look_ahead_->choice->transition.to.plan);
@@ -269,18 +216,27 @@ std::optional<Choice> PlanChooser::take_look_ahead(std::size_t step) {
 }
 
 std::optional<Choice> PlanChooser::choose_by_lengths(std::size_t step) {
-    plan::Observation observed{.step = step};
+    std::optional<plan::Decision> decision = decide_layout(step);
+    if (!decision) return std::nullopt;
+    auto transition = plan_transition(job_, current_, nodes_, *decision);
+    return make_choice(std::move(*decision), std::move(transition), observer_.make_observation(step));
+}
+
+// Returns the decision about the layout from predictions of the coming steps. Slow ranks count if --straggler
+// uneven may change the layout for them.
+std::optional<plan::Decision> PlanChooser::decide_layout(std::size_t step) {
+    plan::Observation observed = observer_.make_observation(step);
     policy::Proposer propose_for_slow_ranks;
     if (job_.config.policy.straggler == config::StragglerPolicy::uneven) {
-        observed = observer_.make_observation(step);
         if (is_policy_step(step) && policy::has_slowness_changed(known_slowness_, observed.slowness))
             known_slowness_ = observed.slowness;
         observed.slowness = known_slowness_;
-        if (policy::is_any_rank_slow(observed))
-            propose_for_slow_ranks = policy::make_uneven_proposer(uneven_rules_, current_.plan);
+        if (policy::is_any_rank_slow(observed)) propose_for_slow_ranks = straggler_chooser_->make_proposer();
+    } else {
+        observed.slowness.clear();
     }
-    auto decision = length_chooser_->decide(
-        observed, propose_for_slow_ranks,
+    return layout_chooser_->decide(
+        std::move(observed), freeze_chooser_->find_next_change(step), propose_for_slow_ranks,
         {.estimate =
              [this](const MovedBytes& moved, double offload_seconds) {
                  return correction_.correct(link_.predict_seconds(moved.max_rank) + offload_seconds);
@@ -289,14 +245,11 @@ std::optional<Choice> PlanChooser::choose_by_lengths(std::size_t step) {
              [this](const PlanTransition& transition) {
                  return correction_.correct(predict_from_links(transition));
              }});
-    if (!decision) return std::nullopt;
-    auto transition = plan_transition(job_, current_, nodes_, *decision);
-    return make_choice(std::move(*decision), std::move(transition), observed);
 }
 
 std::optional<Choice> PlanChooser::reject(const Choice& choice, const std::string& why) {
     note_refusal(why);
-    if (length_chooser_) length_chooser_->exclude(choice.transition.to.plan.layout);
+    if (layout_chooser_) layout_chooser_->exclude(choice.transition.to.plan.layout);
     const std::size_t step = choice.decision.step;
     std::optional<plan::Decision> new_depth = freeze_chooser_->decide(step);
     if (!new_depth || choice.changes_only_depth) return std::nullopt;
@@ -313,13 +266,13 @@ Choice PlanChooser::make_choice(plan::Decision decision, PlanTransition transiti
     decision.extra_forwards = transition.to.plan.training.shape.extra_forwards;
     chosen_slowness_ = observed.slowness;
     if (energy_chooser_->is_on())
-        migration_trials_->prepare_none();  // the new plan may have other clocks
+        straggler_chooser_->migration_trials().prepare_none();  // the new plan may have other clocks
     else
-        migration_trials_->prepare(observed.step, observed, current_.plan, transition.to.plan,
-                                   transition.moves_state);
+        straggler_chooser_->migration_trials().prepare(observed.step, observed, current_.plan,
+                                                       transition.to.plan, transition.moves_state);
     const plan::Plan& next = transition.to.plan;
     const bool changes_only_depth = current_.plan.frozen != next.frozen && current_.plan.layout == next.layout;
-    const double link_seconds = length_chooser_ ? predict_from_links(transition) : 0;
+    const double link_seconds = layout_chooser_ ? predict_from_links(transition) : 0;
     return {.decision = std::move(decision),
             .transition = std::move(transition),
             .is_recorded = has_recorded_decision(observed.step),
@@ -339,9 +292,9 @@ bool PlanChooser::has_recorded_decision(std::size_t step) const {
 
 bool PlanChooser::may_change_plan(std::size_t step) const {
     const bool changes_with_lengths =
-        length_chooser_ && (step == job_.completed_steps ||
-                            (look_ahead_ && look_ahead_->step == step && look_ahead_->next_plan != 0));
-    return is_policy_step(step) || has_recorded_decision(step) || changes_with_lengths ||
+        follows_lengths_ && (step == job_.completed_steps ||
+                             (look_ahead_ && look_ahead_->step == step && look_ahead_->next_plan != 0));
+    return is_policy_step(step) || has_recorded_decision(step) || changes_with_lengths || begins_at(step) ||
            energy_chooser_->may_decide(step) || freeze_chooser_->may_decide(step);
 }
 
@@ -351,7 +304,7 @@ void PlanChooser::note_change(Choice& choice, const records::PlanChange& change)
     decision.to = change.to;
     decision.terms["moved_bytes"] = static_cast<double>(change.moved_bytes);
     decision.terms["kept_bytes"] = static_cast<double>(change.kept_bytes);
-    migration_trials_->begin(decision.step);
+    straggler_chooser_->migration_trials().begin(decision.step);
     if (!plan::changes_only_clocks(decision)) observer_.begin_plan();
     energy_chooser_->note_change(decision, chosen_slowness_);
     freeze_chooser_->accept_decision();
@@ -359,7 +312,7 @@ void PlanChooser::note_change(Choice& choice, const records::PlanChange& change)
     // Blocks that freeze or thaw in the same layout move no state between ranks, so that the duration of such a
     // change says nothing about others.
     if (change.moved_bytes + change.kept_bytes > 0) {
-        decision.predicted_seconds = length_chooser_ ? correction_.correct(choice.link_seconds)
+        decision.predicted_seconds = layout_chooser_ ? correction_.correct(choice.link_seconds)
                                                      : estimate_.predict_seconds(change.moved_bytes);
         decision.measured_seconds = change.seconds;
         if (!choice.changes_only_depth && !predicts_changes())
@@ -367,7 +320,7 @@ void PlanChooser::note_change(Choice& choice, const records::PlanChange& change)
         if (!choice.changes_only_depth) estimate_.add(change.moved_bytes, change.seconds);
     }
     note_origin(decision, current_.plan, origin_);
-    if (current_.plan.frozen != prepared_depth_) prepare_depth();
+    if (current_.plan.frozen != prepared_depth_) prepare_depth(current_.plan.frozen);
 }
 
 std::size_t PlanChooser::find_next_possible_change(std::size_t first) const {

@@ -196,12 +196,13 @@ void check_memory_of_migrations(const setup::Job& job, const setup::PlanState& n
 // Makes the plan of the decision. If the decision sets no schedule, the plan has the schedule of the options.
 // If the decision sets no number of micro-batches, the plan has the number of the plan `from`.
 setup::PlanState make_decided_state(const setup::Job& job, const setup::PlanState& from, int ranks,
-                                    const plan::Decision& decision) {
+                                    const plan::Decision& decision, bool may_exceed_memory = false) {
     const config::RunConfig& config = job.config;
     const setup::PlanRequest request{
         .schedule = decision.schedule.value_or(config.schedule.schedule),
         .microbatches = static_cast<std::size_t>(decision.microbatches.value_or(from.plan.microbatches())),
-        .frozen = decision.frozen.value_or(from.plan.frozen)};
+        .frozen = decision.frozen.value_or(from.plan.frozen),
+        .may_exceed_memory = may_exceed_memory};
     setup::check_schedule_name(request.schedule);
     check_layout(decision.layout, ranks, setup::list_layer_facts(job.model).size(), "the new layout");
     setup::PlanState next{.plan = plan_layout(config, job.model, decision.layout, request)};
@@ -361,9 +362,10 @@ std::optional<PlanTransition> try_plan_transition(const setup::Job& job, const s
 }
 
 std::optional<setup::PlanState> try_make_state(const setup::Job& job, const setup::PlanState& from, int ranks,
-                                               const plan::Decision& decision, std::string& why) {
+                                               const plan::Decision& decision, std::string& why,
+                                               bool may_exceed_memory) {
     try {
-        return make_decided_state(job, from, ranks, decision);
+        return make_decided_state(job, from, ranks, decision, may_exceed_memory);
     } catch (const ConfigError& error) {
         why = error.what();
         return std::nullopt;

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "adapt/length_rules.hpp"
+#include "adapt/layout_rules.hpp"
 
 namespace trireme::adapt {
 namespace {
@@ -20,9 +20,9 @@ std::vector<std::size_t> list_block_cuts(std::vector<std::size_t> cuts) {
 }  // namespace
 
 PublishedDecisions::PublishedDecisions(const setup::Job& job, const setup::PlanState& current,
-                                       const layout::Layout& origin, CandidateOutlook& outlook)
+                                       policy::LengthRules rules, CandidateOutlook& outlook)
     : job_(job), current_(current), outlook_(outlook) {
-    rules_.lengths = make_length_rules(job, current, origin);
+    rules_.lengths = std::move(rules);
     rules_.lengths.cuts = list_block_cuts(std::move(rules_.lengths.cuts));
     rules_.team_bytes = static_cast<double>(std::ranges::min(job.memory_limits)) *
                         static_cast<double>(rules_.lengths.teams.front().size());

@@ -11,8 +11,8 @@ namespace trireme::adapt {
 
 class PublishedDecisions {
 public:
-    // The arguments must outlive the object; `origin` is the layout of the options.
-    PublishedDecisions(const setup::Job& job, const setup::PlanState& current, const layout::Layout& origin,
+    // `job`, `current` and `outlook` must outlive the object.
+    PublishedDecisions(const setup::Job& job, const setup::PlanState& current, policy::LengthRules rules,
                        CandidateOutlook& outlook);
 
     // Decides about the plan of the first step ahead. `current` is the plan of the run. All predicted times are

@@ -114,14 +114,12 @@ policy::OffloadRules make_offload_rules(const setup::Job& job, const setup::Plan
 }
 
 policy::UnevenRules make_uneven_rules(const setup::Job& job, const setup::PlanState& current,
-                                      const layout::Layout& healthy_layout, const std::vector<int>& nodes,
-                                      const layout::Link& link) {
-    // If the layout follows lengths, candidates have other stages than the current plan, and other memory per
+                                      const std::vector<int>& nodes, const layout::Link& link) {
+    // If the planner chooses layouts, candidates have other stages than the current plan, and other memory per
     // step than UnevenRules predicts.
-    const bool follows = follows_lengths(job, current.plan);
+    const bool follows = follows_lengths(job, current.plan) || may_plan_depth(job.config.policy);
     return {.widths = list_widths(job.model),
             .layers = predict_layer_work(job, current),
-            .healthy_layout = follows ? layout::Layout{} : healthy_layout,
             .may_move_layers = follows || may_move_stage_boundaries(current.plan),
             .may_change_turns = follows || may_take_uneven_turns(current.plan),
             .nodes = nodes,

@@ -25,6 +25,12 @@ bool have_teams_equal_parts(const layout::Layout& layout) {
     });
 }
 
+bool have_teams_equal_sizes(const plan::Plan& plan) {
+    return std::ranges::all_of(plan.teams, [&](const layout::Team& team) {
+        return team.ranks.size() == plan.teams.front().ranks.size();
+    });
+}
+
 std::string explain_fixed_schedule(const plan::Plan& plan) {
     const schedule::Schedule* const schedule = schedule::find_schedule(plan.schedule);
     if (schedule == nullptr) return cat("the programs of schedule ", plan.schedule, " fit only one layout");
@@ -40,11 +46,8 @@ std::string find_reason(const config::RunConfig& config, const plan::Plan& plan)
     if (std::string reason = explain_fixed_schedule(plan); !reason.empty()) return reason;
     if (plan.teams.size() == 1) return "all ranks share all layers";
     if (config.layout.recompute.size() > 1) return "--recompute has one value per stage";
-    if (!plan.layout.idle.empty()) return "the layout has idle ranks";
-    const auto has_other_size = [&](const layout::Team& team) {
-        return team.ranks.size() != plan.teams.front().ranks.size();
-    };
-    if (std::ranges::any_of(plan.teams, has_other_size)) return "its tensor groups have unequal sizes";
+    if (!plan.layout.idle.empty() && !may_plan_depth(config.policy)) return "the layout has idle ranks";
+    if (!have_teams_equal_sizes(plan)) return "its tensor groups have unequal sizes";
     const bool may_have_unequal_parts = config.policy.straggler == config::StragglerPolicy::uneven;
     if (!may_have_unequal_parts && !have_teams_equal_parts(plan.layout))
         return "the ranks of the layout have unequal shares";
@@ -67,9 +70,38 @@ bool follows_lengths(const Job& job, const plan::Plan& plan) {
     return !job.memory_limits.empty() && explain_fixed_layout(job.config, plan).empty();
 }
 
+bool plans_depth(const config::RunConfig& config, const layout::Layout& origin) {
+    return may_plan_depth(config.policy) && make_teams(origin).size() > 1;
+}
+
+void check_auto_pipe(const config::RunConfig& config, const plan::Plan& plan) {
+    if (!may_follow_depth(config.policy)) return;
+    const bool is_published = config.policy.freeze.auto_pipe == config::AutoPipe::published;
+    const std::string name = is_published ? "--auto-pipe published" : "--auto-pipe on";
+    if (is_published && (!config.layout.layout.empty() || config.layout.pipe == 1))
+        throw ConfigError(cat(name, " shortens the pipelines of a grid; set their length with --pipe P"));
+    if (is_published && config.layout.tensor > 1)
+        throw ConfigError(cat(name, " cannot be combined with --tensor ", config.layout.tensor,
+                              ", because it has no rule for tensor groups; use --auto-pipe on, or --tensor 1"));
+    if (const std::string reason = explain_fixed_schedule(plan); !reason.empty())
+        throw ConfigError(cat(name, " cannot change the layout, because ", reason,
+                              "; use --schedule 1f1b, or --auto-pipe off"));
+    if (!is_published && !have_teams_equal_sizes(plan))
+        throw ConfigError(cat(name,
+                              " cannot change the layout, because its tensor groups have unequal sizes; "
+                              "use groups of equal size, or --auto-pipe off"));
+    if (config.layout.recompute.size() > 1)
+        throw ConfigError(cat(name,
+                              " changes the number of stages, but --recompute has one value per stage; "
+                              "give one value for all stages"));
+    if (config.policy.bridge > 0 && !is_published)
+        throw ConfigError(cat(name, " cannot be combined with --bridge; remove one of them"));
+}
+
 void check_change_times(const Job& job, const plan::Plan& plan, int ranks) {
     const bool is_predicted = job.config.policy.change_times == config::ChangeTimes::predicted;
-    if (!is_predicted || job.devices || !follows_lengths(job, plan)) return;
+    const bool predicts = follows_lengths(job, plan) || may_plan_depth(job.config.policy);
+    if (!is_predicted || job.devices || !predicts) return;
     if (!job.profiles)
         throw ConfigError(
             "--change-times predicted takes the seconds of changes from the links of a profile or a cluster, "
@@ -86,7 +118,7 @@ bool may_lack_memory(const Job& job, const plan::Plan& plan) {
     return replays_changes || follows_lengths(job, plan);
 }
 
-LayerTimes::LayerTimes(const Job& job, const plan::Plan& plan)
+LayerTimes::LayerTimes(const Job& job, const plan::Plan& plan, int frozen)
     : kernel_seconds_(adapt_kernel_seconds(make_relative_kernel_seconds(job, 0))) {
     const model::TensorPart part{.rank = 0,
                                  .shares = std::vector<std::size_t>(plan.teams.front().ranks.size(), 1)};
@@ -97,7 +129,7 @@ LayerTimes::LayerTimes(const Job& job, const plan::Plan& plan)
                                           {.layers = {layer, 1},
                                            .part = part,
                                            .recompute = recompute,
-                                           .first_trained_layer = plan.first_trained_layer()},
+                                           .first_trained_layer = plan::find_first_trained_layer(frozen)},
                                           {.dtype = job.dtype, .cuts_rows = plan.cuts_rows}));
     }
 }

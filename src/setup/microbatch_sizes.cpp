@@ -108,6 +108,7 @@ public:
 
     void fit() {
         state_.largest_microbatches = find_largest_microbatches(job_, state_);
+        if (request_.may_exceed_memory) return;
         if (job_.memory_limits.empty()) {
             state_.plan = fit_to_memory_limit(std::move(state_.plan), describe_run());
         } else if (const std::string lack = explain_lack(); !lack.empty()) {

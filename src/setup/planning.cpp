@@ -9,6 +9,7 @@
 #include "trireme/schedule/predict.hpp"
 #include "trireme/schedule/schedule_text.hpp"
 #include "trireme/schedule/search.hpp"
+#include "trireme/setup/elastic_layout.hpp"
 #include "trireme/setup/measured_layout.hpp"
 #include "trireme/setup/profile_choice.hpp"
 #include "trireme/setup/stage_costs.hpp"
@@ -256,8 +257,10 @@ plan::Plan plan_run(const config::RunConfig& config, const model::ModelConfig& m
                     const MemoryRestrictions& restrictions) {
     check_profile_ranks(config.costs.profiles, ranks);
     check_profile_files(config.costs.profiles);
-    return plan_layout(config, model, make_checked_layout(config, model, ranks), make_plan_request(config),
-                       restrictions);
+    plan::Plan plan = plan_layout(config, model, make_checked_layout(config, model, ranks),
+                                  make_plan_request(config), restrictions);
+    check_auto_pipe(config, plan);
+    return plan;
 }
 
 plan::Plan plan_layout(const config::RunConfig& config, const model::ModelConfig& model, layout::Layout layout,

@@ -131,10 +131,20 @@ Job make_synthetic_job(const config::RunConfig& config, const std::string& init)
     return job;
 }
 
+// True if --auto-pipe on, or recorded decisions of a run with it, may replace the layout of the options before
+// the first step.
+bool may_begin_with_other_layout(const config::RunConfig& config, const plan::Plan& plan) {
+    const config::FreezeConfig& freeze = config.policy.freeze;
+    return freeze.rule != config::FreezeRule::off && freeze.auto_pipe == config::AutoPipe::on &&
+           plan.teams.size() > 1;
+}
+
 PlanState make_first_plan(const Job& job, int ranks, bool trains) {
     PlanState state{.plan = plan_run(job.config, job.model, ranks)};
     check_elastic(job.config, job.model, state.plan);
-    size_microbatches(job, make_plan_request(job.config), ranks, trains, state);
+    PlanRequest request = make_plan_request(job.config);
+    request.may_exceed_memory = trains && may_begin_with_other_layout(job.config, state.plan);
+    size_microbatches(job, request, ranks, trains, state);
     state.gradients = make_gradient_plan({job, state}, job.buckets);
     limit_steps(job, state);
     return state;
@@ -169,7 +179,8 @@ Setup set_up_model_and_data(const config::RunConfig& config, int ranks, const st
     std::optional<SimulatedDevices> devices = find_devices(config, ranks, purpose);
     std::vector<std::size_t> limits;
     if (trains) limits = find_memory_limits(config, devices, ranks);
-    const bool is_synthetic = is_ghost_run(config) && config.data.corpus.empty();
+    const bool is_synthetic =
+        config.data.corpus.empty() && (is_ghost_run(config) || purpose == Purpose::forecast);
     Setup setup{.job = is_synthetic ? make_synthetic_job(config, init) : make_corpus_job(config, init),
                 .current = {}};
     Job& job = setup.job;
@@ -180,7 +191,7 @@ Setup set_up_model_and_data(const config::RunConfig& config, int ranks, const st
     job.devices = std::move(devices);
     job.memory_limits = std::move(limits);
     setup.current = make_first_plan(job, ranks, trains);
-    if (!is_ghost_run(config)) check_validation_targets(job);
+    if (!is_synthetic && !is_ghost_run(config)) check_validation_targets(job);
     return setup;
 }
 
@@ -246,7 +257,7 @@ void check_freezing(const config::RunConfig& config) {
     const config::FreezeConfig& freeze = config.policy.freeze;
     if (freeze.thaws && config.run.eval_every == 0)
         throw ConfigError("--freeze-thaw loss needs evaluations during the run; set --eval-every K");
-    if (freeze.thaws && config.policy.elastic == config::Elastic::length)
+    if (freeze.thaws && is_elastic_by_length(config.policy))
         throw ConfigError(
             "--freeze-thaw loss cannot be combined with --elastic length, because the next step may not fit "
             "into memory after blocks thaw; remove one of them");

@@ -197,7 +197,7 @@ StepPlanner::StepPlanner(const Job& job, const PlanState& current)
       current_(current),
       sampler_(job.samples.train.size(), job.config.run.seed, job.config.data.order) {
     if (forms_by_time(job.config.schedule.length)) work_ = std::make_unique<Work>(job, current);
-    if (job.config.policy.elastic == config::Elastic::length) memory_ = std::make_unique<Memory>(job, current);
+    if (is_elastic_by_length(job.config.policy)) memory_ = std::make_unique<Memory>(job, current);
 }
 
 StepPlanner::~StepPlanner() = default;

@@ -222,7 +222,6 @@ TEST_F(Profile, IsRequestedByPartitionsThatNeedIt) {
                     "`trireme profile --model gpt2-tiny --output profile.json`", "--profile profile.json"});
     expect_refusal("plan --partition pipedream", {"--partition pipedream", "--ranks N"});
     expect_refusal("plan --partition pipedream --ranks 2", {"needs the measured cost of each layer"});
-    expect_refusal("plan --pipe 2 --ranks 2", {"--ranks 2 applies to --partition pipedream only"});
     expect_refusal("plan --partition mesured", {"--partition takes", "did you mean measured?"});
 }
 

@@ -1,4 +1,5 @@
-// Forecasts the decisions of a run whose layout follows the lengths of samples, without executing its steps.
+// Forecasts the decisions of a run whose layout follows the lengths of samples or the number of frozen blocks,
+// without executing its steps.
 #pragma once
 
 #include <memory>
@@ -22,12 +23,17 @@ struct ForecastStep {
 // predicted times. With --change-times predicted, a simulated run without slow ranks decides equally.
 class DecisionForecast {
 public:
-    // Throws the errors of check_followed_lengths(). The layout of the run must follow the lengths of samples.
+    // Throws the errors of check_first_layout().
     DecisionForecast(setup::Setup setup, int ranks);
     ~DecisionForecast();
 
     // Forecasts the next step, beginning with the first one. Throws ConfigError if no plan can execute it.
     ForecastStep advance();
+    // Returns the smallest number of steps above those of the last forecast after which the plan may change for
+    // frozen blocks. At most all steps.
+    std::size_t find_next_period() const;
+    // Continues after `step` steps, as if the skipped steps had the plan of the last forecast.
+    void skip_to(std::size_t step);
 
     const setup::Job& job() const;
     const setup::PlanState& current() const;  // plan of the last step, or of the options before the first step

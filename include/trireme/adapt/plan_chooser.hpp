@@ -1,6 +1,6 @@
 // Chooses the changes of plan of a run. With --decisions it replays recorded decisions. Otherwise it decides
-// from the observed steps (--straggler, --reconfigure, --freeze) or from the lengths of coming steps (--elastic
-// length). All ranks make equal choices.
+// from the observed steps (--straggler, --reconfigure, --freeze), from the lengths of coming steps (--elastic
+// length) and from the number of frozen blocks (--auto-pipe). All ranks make equal choices.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,6 @@
 #include "trireme/adapt/change_estimate.hpp"
 #include "trireme/adapt/choice.hpp"
 #include "trireme/adapt/observer.hpp"
-#include "trireme/adapt/straggler_rules.hpp"
 #include "trireme/layout/links.hpp"
 #include "trireme/rank/state_moves.hpp"
 #include "trireme/records/evaluation.hpp"
@@ -23,12 +22,13 @@ namespace trireme::adapt {
 
 class EnergyChooser;
 class FreezeChooser;
-class LengthChooser;
-class MigrationTrials;
+class LayoutChooser;
+class StragglerChooser;
 
-// Throws ConfigError if the layout follows the lengths of samples, and either no layout can execute a step of
-// the longest samples, or --change-times has no links. `nodes` has one entry per rank.
-void check_followed_lengths(const setup::Setup& setup, const std::vector<int>& nodes);
+// Throws ConfigError if the layout follows the lengths of samples or the number of frozen blocks, and no layout
+// has enough memory for the longest samples, for the first layout of --auto-pipe published there are too few
+// ranks, or --change-times has no links. `nodes` has one entry per rank.
+void check_first_layout(const setup::Setup& setup, const std::vector<int>& nodes);
 
 // Returns the number of steps after which the policy decides next: the smallest such number above `first`, but
 // at most `steps`. Returns `steps` if the policy is off.
@@ -65,7 +65,7 @@ public:
     // ranks compare their decisions with the records of this step. Returns the number of the next plan, which
     // is not 0, or 0 if the plan stays. The number is 1 if the decision is recorded.
     std::uint64_t look_ahead(std::size_t step);
-    bool looks_ahead() const { return length_chooser_ != nullptr; }  // the layout follows lengths
+    bool looks_ahead() const { return follows_lengths_; }  // the layout follows lengths
     // Called after a change of plan. Adds the plan hashes, bytes and seconds of `change` to the decision, and
     // begins a new observation.
     void note_change(Choice& choice, const records::PlanChange& change);
@@ -103,12 +103,11 @@ private:
     std::optional<Choice> choose_depth(plan::Decision depth, const plan::Decision* other,
                                        const plan::Observation& observed);
     std::optional<Choice> try_to_choose(plan::Decision decision, const plan::Observation& observed);
-    void prepare_depth();
-    void make_rules();
+    void prepare_depth(int frozen);
+    bool begins_at(std::size_t step) const;
     void report_idle_policy(const plan::Observation& observed);
-    std::optional<plan::Decision> decide(const plan::Observation& observed);
-    std::optional<plan::Decision> decide_layout(const plan::Observation& observed);
-    std::optional<plan::Decision> decide_new_sharing(const plan::Observation& observed);
+    std::optional<plan::Decision> decide(const plan::Observation& observed, const plan::Decision* new_depth);
+    std::optional<plan::Decision> decide_layout(std::size_t step);
     double predict_seconds(const PlanTransition& transition) const;
     double predict_from_links(const PlanTransition& transition) const;
     Choice make_choice(plan::Decision decision, PlanTransition transition, const plan::Observation& observed);
@@ -118,18 +117,18 @@ private:
     setup::PlanOrigin origin_;
     const std::vector<int>& nodes_;
     std::vector<plan::Decision> recorded_decisions_;
-    policy::OffloadRules offload_rules_;
-    policy::UnevenRules uneven_rules_;
     int prepared_depth_ = 0;  // the number of frozen blocks for which prepare_depth() was called
     Observer observer_;
     ChangeEstimate estimate_;
-    std::vector<double> known_slowness_;             // per rank, at the last step at which the policy decided
-    std::unique_ptr<LengthChooser> length_chooser_;  // null if the layout does not follow lengths
+    std::vector<double> known_slowness_;  // per rank, at the last step at which the policy decided
+    bool follows_lengths_;                // the layout follows the lengths of samples
+    // Null if the layout follows neither lengths nor, with --auto-pipe on, the number of frozen blocks.
+    std::unique_ptr<LayoutChooser> layout_chooser_;
     std::optional<LookAhead> look_ahead_;
-    ChangeCorrection correction_;  // of predict_from_links(), for changes with the lengths
+    ChangeCorrection correction_;  // of predict_from_links(), for changes that layout_chooser_ decides
     layout::Link link_;            // link over which state moves
     layout::Link team_link_;       // link over which the ranks of a team exchange messages
-    std::unique_ptr<MigrationTrials> migration_trials_;
+    std::unique_ptr<StragglerChooser> straggler_chooser_;
     std::unique_ptr<EnergyChooser> energy_chooser_;
     std::unique_ptr<FreezeChooser> freeze_chooser_;
     std::vector<double> chosen_slowness_;  // per rank, at the last choice

@@ -50,17 +50,19 @@ std::optional<PlanTransition> try_plan_transition(const setup::Job& job, const s
                                                   std::string& why);
 
 // Returns only PlanTransition::to, and does not check the change from `from` to this plan. If the plan itself
-// is impossible, writes the reason to `why` and returns nullopt.
+// is impossible, writes the reason to `why` and returns nullopt. If `may_exceed_memory` is true, the plan may
+// exceed --memory-limit.
 std::optional<setup::PlanState> try_make_state(const setup::Job& job, const setup::PlanState& from, int ranks,
-                                               const plan::Decision& decision, std::string& why);
+                                               const plan::Decision& decision, std::string& why,
+                                               bool may_exceed_memory = false);
 
 // Returns the seconds in which state that may be offloaded leaves the buffers of steps of the plan `from` and
 // enters those of the plan `to`; 0 if there is none.
 double predict_offload_seconds(const setup::Job& job, const setup::PlanState& from, const setup::PlanState& to);
 
-// True if the plans have equal layouts, schedules, depths, numbers of micro-batches and extra forwards. Such plans
-// differ only in skipped and offloaded work, and in the clocks of passes. Each rank holds the same tensors
-// under both plans, so no state has to move.
+// True if the plans have equal layouts, schedules, depths, numbers of micro-batches and extra forwards. Such
+// plans differ only in skipped and offloaded work, and in the clocks of passes. Each rank holds the same
+// tensors under both plans, so no state has to move.
 bool have_equal_placement(const plan::Plan& from, const plan::Plan& to);
 
 // Throws ConfigError if --move or --on-nan forbids a change to or from `plan`.

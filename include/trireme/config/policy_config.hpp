@@ -26,7 +26,9 @@ enum class MoveMethod : std::uint8_t { stop, overlap, twins, restart };
 //   off      none
 //   length   the lengths of the samples: every step fits into the memory limit, and the layout changes where
 //            this saves time
-enum class Elastic : std::uint8_t { off, length };
+//   freeze   the number of frozen blocks, which rises by itself
+//   both     lengths and frozen blocks
+enum class Elastic : std::uint8_t { off, length, freeze, both };
 
 // Means by which the plan follows the lengths of samples.
 //   layout      the layout changes between steps: the number of stages, their layers and their replicas
@@ -76,10 +78,15 @@ inline bool may_migrate(const PolicyConfig& policy) {
            (policy.straggler == StragglerPolicy::uneven && policy.bridge > 0);
 }
 
+// True if the plan follows the lengths of samples.
+inline bool is_elastic_by_length(const PolicyConfig& policy) {
+    return policy.elastic == Elastic::length || policy.elastic == Elastic::both;
+}
+
 // True if the plan may use a means to follow the lengths of samples.
 inline bool may_use(const PolicyConfig& policy, ElasticMeans means) {
     const std::vector<ElasticMeans>& all = policy.elastic_means;
-    return policy.elastic == Elastic::length &&
+    return is_elastic_by_length(policy) &&
            (all.empty() || std::find(all.begin(), all.end(), means) != all.end());
 }
 
@@ -98,6 +105,21 @@ inline bool may_freeze(const PolicyConfig& policy) {
     return policy.freeze.rule != FreezeRule::off && policy.decisions.empty();
 }
 
+// True if the layout changes with the number of frozen blocks.
+inline bool may_follow_depth(const PolicyConfig& policy) {
+    return may_freeze(policy) && policy.freeze.auto_pipe != AutoPipe::off;
+}
+
+// True if the planner chooses the layouts for the numbers of frozen blocks.
+inline bool may_plan_depth(const PolicyConfig& policy) {
+    return may_freeze(policy) && policy.freeze.auto_pipe == AutoPipe::on;
+}
+
+// True if ranks that become free hold more replicas.
+inline bool may_use_freed_ranks(const PolicyConfig& policy) {
+    return may_follow_depth(policy) && policy.freeze.auto_dp.value_or(true);
+}
+
 // True if parameters and optimizer state may move during a run.
 inline bool may_move_state(const PolicyConfig& policy) {
     return policy.straggler == StragglerPolicy::uneven || policy.freeze.rule != FreezeRule::off ||
@@ -106,7 +128,8 @@ inline bool may_move_state(const PolicyConfig& policy) {
 
 // True if the policy needs measurements of the links between ranks.
 inline bool needs_links(const PolicyConfig& policy) {
-    const bool measures_changes = may_follow_lengths(policy) && policy.change_times == ChangeTimes::measured;
+    const bool predicts_changes = may_follow_lengths(policy) || may_plan_depth(policy);
+    const bool measures_changes = predicts_changes && policy.change_times == ChangeTimes::measured;
     return may_migrate(policy) || policy.straggler == StragglerPolicy::uneven || measures_changes;
 }
 

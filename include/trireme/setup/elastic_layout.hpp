@@ -1,4 +1,4 @@
-// Layouts that follow the lengths of samples, with --elastic length.
+// Layouts that follow the lengths of samples (--elastic length) or the number of frozen blocks (--auto-pipe).
 #pragma once
 
 #include <string>
@@ -14,7 +14,12 @@ namespace trireme::setup {
 std::string explain_fixed_layout(const config::RunConfig& config, const plan::Plan& plan);
 // True if the layout of a run that begins with `plan` follows the lengths of samples.
 bool follows_lengths(const Job& job, const plan::Plan& plan);
-// Throws ConfigError if decisions about lengths need links of --cluster or --profile, because --change-times is
+// True if, with --auto-pipe on, the planner chooses the layouts of a run for the numbers of frozen blocks.
+// `origin` is the layout of the options.
+bool plans_depth(const config::RunConfig& config, const layout::Layout& origin);
+// Throws ConfigError if --auto-pipe cannot change the layout of a run that begins with `plan`.
+void check_auto_pipe(const config::RunConfig& config, const plan::Plan& plan);
+// Throws ConfigError if decisions about layouts need links of --cluster or --profile, because --change-times is
 // `predicted`, and there are none. `plan` is the plan with which the run begins.
 void check_change_times(const Job& job, const plan::Plan& plan, int ranks);
 // True if `plan` may lack memory for the longest samples, because another plan may replace it before their
@@ -25,7 +30,8 @@ bool may_lack_memory(const Job& job, const plan::Plan& plan);
 // team of the plan.
 class LayerTimes {
 public:
-    LayerTimes(const Job& job, const plan::Plan& plan);
+    // The first `frozen` blocks and, if there are any, the embedding run forward only.
+    LayerTimes(const Job& job, const plan::Plan& plan, int frozen);
 
     // Returns, per layer of the model, the seconds of the forward and the backward pass of one micro-batch.
     std::vector<double> predict_seconds(const plan::MicrobatchShape& shape) const;

@@ -10,9 +10,7 @@
 
 namespace trireme::setup {
 
-inline bool is_elastic(const config::RunConfig& config) {
-    return config.policy.elastic == config::Elastic::length;
-}
+inline bool is_elastic(const config::RunConfig& config) { return is_elastic_by_length(config.policy); }
 
 // Returns the memory of each rank's device, simulated or real; empty if it is not known.
 std::vector<std::size_t> find_device_memory(const config::RunConfig& config,

@@ -40,6 +40,8 @@ struct PlanRequest {
     std::size_t microbatches = 1;  // per step; see is_per_replica
     bool is_per_replica = false;   // true: `microbatches` counts per replica of the grid; false: in total
     int frozen = 0;                // see plan::Plan
+    bool may_exceed_memory =
+        false;  // the plan may exceed the memory limit, because no step is executed with it
 };
 // Returns the request that `config` states.
 PlanRequest make_plan_request(const config::RunConfig& config);

@@ -60,6 +60,11 @@ struct PeriodForecast {
     int frozen = 0;              // blocks; with --freeze gradient, an upper bound
     double seconds = 0;          // of a step, in the unit of the forecast
     std::size_t peak_bytes = 0;  // of the fullest rank
+    // The plan of the step. Its layout differs from that of the options only with --auto-pipe.
+    layout::Layout layout = {};
+    int microbatches = 0;
+    double moved_bytes = 0;   // of the change to this plan
+    std::string reason = {};  // of this change; empty if the plan is that of the step before
 };
 
 // A plan and its predicted costs, time and memory. The plan is that of the options. If the layout follows the
@@ -92,8 +97,8 @@ struct Forecast {
     std::string decisions_file;           // path of --decisions, whose plans are not forecast; empty if unset
 };
 
-// Computes the forecast without starting a run. Throws ConfigError if `train` would refuse these options, if
-// --cost has several costs but not one per stage, or if --ranks is set without --partition pipedream.
+// Computes the forecast without starting a run. Throws ConfigError if `train` would refuse these options, or if
+// --cost has several costs but not one per stage.
 Forecast make_forecast(const PlanConfig& config);
 
 // Formats the layout, the parameters, the programs as a grid, and the predicted times and memory. If the

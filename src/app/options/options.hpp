@@ -47,6 +47,9 @@ OptionGroup make_run_options(config::RunConfig& config);
 // The options of the optimizer and its learning rate.
 OptionGroup make_optimizer_options(optim::OptimizerConfig& optimizer);
 
+// The options of steps that follow a property of the run: --elastic and its means.
+std::vector<Option> make_elastic_options(config::PolicyConfig& policy);
+
 // The options of the policies that change the plan of a run.
 std::vector<Option> make_policy_options(config::PolicyConfig& policy);
 

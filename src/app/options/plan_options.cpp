@@ -28,8 +28,9 @@ OptionGroup make_plan_options(tools::PlanConfig& config) {
                      {"csv", tools::PlanFormat::csv, "the schedule, for --schedule FILE.csv"},
                      {"svg", tools::PlanFormat::svg, "a picture of the schedule"}}),
                 make_text_option({"output", "FILE", "file to write; if unset, standard output"}, config.output),
-                make_integer_option({"ranks", "", "number of ranks to plan for with --partition pipedream"},
-                                    config.ranks),
+                make_integer_option(
+                    {"ranks", "", "number of ranks to plan for; 0: those that the grid or the layout needs"},
+                    config.ranks),
                 make_compare_option(config.compare),
             }};
 }

@@ -36,14 +36,14 @@ Option make_move_option(config::PolicyConfig& policy) {
 Option make_change_times_option(config::PolicyConfig& policy) {
     return make_conditional(
         make_choice_option(
-            {"change-times", "", "source of the seconds of changes that a decision about lengths weighs"},
+            {"change-times", "", "source of the seconds of changes of plan that the planner weighs"},
             policy.change_times,
             {{"measured", config::ChangeTimes::measured,
               "the links and the earlier changes that the run measures"},
              {"predicted", config::ChangeTimes::predicted,
               "the links of --profile, or of the simulated cluster; equal runs decide equally"}}),
-        [&policy] { return may_follow_lengths(policy); },
-        {"layouts that follow the lengths of samples", "--elastic length"});
+        [&policy] { return may_follow_lengths(policy) || may_plan_depth(policy); },
+        {"layouts that the planner chooses", "--elastic length or --elastic freeze,"});
 }
 
 // Returns the options that control when and how --straggler decides; --decisions is not one of them.
@@ -75,7 +75,7 @@ std::vector<Option> make_decision_options(config::PolicyConfig& policy) {
             make_integer_option(
                 {"look-ahead", "STEPS", "coming steps whose lengths a decision about the layout weighs"},
                 policy.look_ahead, 1),
-            [&policy] { return weighs_coming_steps(policy); },
+            [&policy] { return weighs_coming_steps(policy) || may_plan_depth(policy); },
             {"layouts that follow the lengths of coming steps", "--elastic length with --elastic-rule ahead"}),
         make_change_times_option(policy),
         make_conditional(
@@ -84,9 +84,11 @@ std::vector<Option> make_decision_options(config::PolicyConfig& policy) {
                  "steps within which a change of plan must repay its cost; 0: all remaining steps"},
                 policy.horizon),
             [&policy] {
-                return policy.straggler == config::StragglerPolicy::uneven || weighs_coming_steps(policy);
+                return policy.straggler == config::StragglerPolicy::uneven || weighs_coming_steps(policy) ||
+                       may_plan_depth(policy);
             },
-            {"a policy that re-shards the model", "--straggler uneven or --elastic length,"})};
+            {"a policy that re-shards the model",
+             "--straggler uneven, --elastic length or --elastic freeze,"})};
 }
 
 std::vector<Option> make_straggler_options(config::PolicyConfig& policy) {
@@ -164,10 +166,53 @@ std::vector<Option> make_freeze_options(config::FreezeConfig& freeze) {
                                "lowest one so far"}})})
         all.push_back(make_conditional(option, [&freeze] { return freeze.rule != config::FreezeRule::off; },
                                        {"a rule that freezes blocks", "--freeze schedule or gradient,"}));
+    all.push_back(make_table_option({"auto-pipe", "", "how the layout follows the number of frozen blocks"},
+                                    freeze.auto_pipe, config::auto_pipe_choices));
+    all.push_back(make_on_off_option({"auto-dp", "",
+                                      "ranks that --auto-pipe frees hold more replicas; otherwise they stay "
+                                      "idle. If unset, on with --auto-pipe"},
+                                     freeze.auto_dp));
     return all;
 }
 
+// With `freeze` or `both`, also sets --freeze and --auto-pipe, unless they were set before.
+Option make_elastic_option(config::PolicyConfig& policy) {
+    Option option = make_choice_option(
+        {"elastic", "", "what may differ between steps"}, policy.elastic,
+        {{"off", config::Elastic::off, "nothing but the micro-batches"},
+         {"length", config::Elastic::length,
+          "the layout, recomputation and offload: they follow the lengths of samples, and each step fits into "
+          "memory"},
+         {"freeze", config::Elastic::freeze,
+          "the frozen blocks, and the layout, which follows them: sets --freeze schedule and --auto-pipe on, "
+          "unless they are set"},
+         {"both", config::Elastic::both, "length and freeze together"}});
+    option.set = [set = option.set, &policy](const Setting& setting) {
+        set(setting);
+        if (policy.elastic != config::Elastic::freeze && policy.elastic != config::Elastic::both) return;
+        config::FreezeConfig& freeze = policy.freeze;
+        if (freeze.rule == config::FreezeRule::off) freeze.rule = config::FreezeRule::schedule;
+        if (freeze.auto_pipe == config::AutoPipe::off) freeze.auto_pipe = config::AutoPipe::on;
+    };
+    return option;
+}
+
 }  // namespace
+
+std::vector<Option> make_elastic_options(config::PolicyConfig& policy) {
+    return {make_elastic_option(policy),
+            make_conditional(
+                make_list_option(
+                    {"elastic-means", "", "means by which steps follow the lengths; all if unset"},
+                    policy.elastic_means,
+                    {{"layout", config::ElasticMeans::layout,
+                      "the number of stages, their layers and their replicas change between steps"},
+                     {"recompute", config::ElasticMeans::recompute, "micro-batches recompute activations"},
+                     {"offload", config::ElasticMeans::offload,
+                      "optimizer state leaves the memory during the step"}}),
+                [&policy] { return is_elastic_by_length(policy); },
+                {"steps that follow the lengths of samples", "--elastic length or both,"})};
+}
 
 std::vector<Option> make_policy_options(config::PolicyConfig& policy) {
     std::vector<Option> all{make_decisions_option(policy), make_move_option(policy)};

@@ -185,32 +185,14 @@ Option make_length_option(config::ScheduleConfig& schedule) {
 
 OptionGroup make_flexible_options(config::ScheduleConfig& schedule, config::LayoutConfig& layout,
                                   config::PolicyConfig& policy) {
-    return {
-        "flexible",
-        {
-            make_length_option(schedule),
-            make_choice_option({"elastic", "", "what may differ between steps"}, policy.elastic,
-                               {{"off", config::Elastic::off, "nothing but the micro-batches"},
-                                {"length", config::Elastic::length,
-                                 "the layout, recomputation and offload: they follow the lengths of samples, "
-                                 "and each step fits into memory"}}),
-            make_conditional(
-                make_list_option(
-                    {"elastic-means", "", "means by which steps follow the lengths; all if unset"},
-                    policy.elastic_means,
-                    {{"layout", config::ElasticMeans::layout,
-                      "the number of stages, their layers and their replicas change between steps"},
-                     {"recompute", config::ElasticMeans::recompute, "micro-batches recompute activations"},
-                     {"offload", config::ElasticMeans::offload,
-                      "optimizer state leaves the memory during the step"}}),
-                [&policy] { return policy.elastic != config::Elastic::off; },
-                {"steps that follow the lengths of samples", "--elastic length"}),
-            make_size_option({"memory-limit", "",
-                              "memory limit per rank; plans beyond it are refused, and --schedule auto and "
-                              "--partition measured and pipedream stay below it; 0: no limit, but with "
-                              "--elastic length the memory of the device"},
-                             layout.memory_limit, 0),
-        }};
+    OptionGroup group{"flexible", {make_length_option(schedule)}};
+    for (const Option& option : make_elastic_options(policy)) group.options.push_back(option);
+    group.options.push_back(make_size_option(
+        {"memory-limit", "",
+         "memory limit per rank; plans beyond it are refused, and --schedule auto and --partition measured and "
+         "pipedream stay below it; 0: no limit, but with --elastic length the memory of the device"},
+        layout.memory_limit, 0));
+    return group;
 }
 
 OptionGroup make_cost_options(config::CostConfig& costs) {

@@ -40,14 +40,20 @@ class StageCosts {
 public:
     explicit StageCosts(const CutProblem& problem)
         : is_divided_(problem.replica_work == ReplicaWork::divided),
+          reduce_overlap_(problem.reduce_overlap),
           microbatches_(problem.microbatches),
           send_seconds_(problem.send_seconds),
           teams_(problem.slowness.size()),
           begins_(problem.cuts),
           work_(add_runs(problem.layer_seconds)),
           reduce_(add_runs(problem.reduce_seconds)),
+          memory_limit_(problem.memory.limit),
           slowness_((teams_ + 1) * (teams_ + 1), 1) {
         begins_.push_back(problem.layer_seconds.size());
+        if (memory_limit_ > 0) {
+            held_bytes_ = add_runs(problem.memory.held_bytes);
+            divided_bytes_ = add_runs(problem.memory.divided_bytes);
+        }
         const CutBounds& bounds = problem.bounds;
         run_limits_ = {std::max<std::size_t>(1, bounds.min_runs), std::min(runs(), bounds.max_runs)};
         const auto microbatches = static_cast<std::size_t>(problem.microbatches);
@@ -76,17 +82,28 @@ public:
     // Returns the seconds of a stage with the runs from `begin` to `end` - 1 on `replicas` teams from `team`
     // on.
     CutSeconds find(std::size_t begin, std::size_t end, std::size_t team, std::size_t replicas) const {
+        if (!fits(begin, end, replicas)) return {no_cut, no_cut};
         const double send_seconds = end < runs() ? send_seconds_ : 0;
         const double seconds =
             slowness_[team * (teams_ + 1) + replicas] * (work_[end] - work_[begin]) + send_seconds;
         const double reduction = reductions_[replicas - 1] * (reduce_[end] - reduce_[begin]);
         const double later = later_microbatches_[replicas - 1];
-        if (!is_divided_) return {seconds, later * seconds + reduction};
+        if (!is_divided_) {
+            const double hidden = std::min(reduction / 2, reduce_overlap_ * seconds);
+            return {seconds, later * seconds + reduction - hidden};
+        }
         const double divided = seconds / static_cast<double>(replicas) + reduction / microbatches_;
         return {divided, later * divided};
     }
 
 private:
+    bool fits(std::size_t begin, std::size_t end, std::size_t replicas) const {
+        if (memory_limit_ == 0) return true;
+        return held_bytes_[end] - held_bytes_[begin] +
+                   (divided_bytes_[end] - divided_bytes_[begin]) / static_cast<double>(replicas) <=
+               memory_limit_;
+    }
+
     // Returns, per run and for the end of the last one, the sum over all earlier layers.
     std::vector<double> add_runs(const std::vector<double>& layer_seconds) const {
         std::vector<double> sums;
@@ -100,12 +117,16 @@ private:
     }
 
     bool is_divided_;
+    double reduce_overlap_;
     double microbatches_;
     double send_seconds_;
     std::size_t teams_;
     std::vector<std::size_t> begins_;  // first layer of each run, and the number of layers
     std::vector<double> work_;
     std::vector<double> reduce_;
+    double memory_limit_;
+    std::vector<double> held_bytes_ = {};
+    std::vector<double> divided_bytes_ = {};
     std::vector<double> slowness_;  // by first team and number of replicas
     StageLimits run_limits_ = {};
     StageLimits replica_limits_ = {};
@@ -203,6 +224,7 @@ private:
                 const CutSeconds rest = bounds_.at(rest_stages, end, from.team + r);
                 if (rest.first == no_cut) continue;
                 const CutSeconds stage = costs_.find(from.end, end, from.team, r);
+                if (stage.first == no_cut) continue;
                 visit(Prefix{end, from.team + r, from.seconds.join(stage), parent}, stage, rest);
             }
         }
@@ -332,7 +354,7 @@ std::vector<StageCut> search_cuts(const CutProblem& problem, std::size_t min_sta
 }  // namespace
 
 std::vector<StageCut> find_best_cuts(const CutProblem& problem) {
-    return search_cuts(problem, 1, problem.cuts.size());
+    return search_cuts(problem, 1, std::min(problem.cuts.size(), problem.bounds.max_stages));
 }
 
 std::optional<StageCut> find_best_cut(const CutProblem& problem, std::size_t stages) {

@@ -14,12 +14,21 @@ namespace trireme::policy {
 //   divided  the replicas divide each micro-batch, as in Eq. (1) of FlexPipe with n - 1
 enum class ReplicaWork : std::uint8_t { turns, divided };
 
-// Limits for each stage of a cut. A run is a list of layers that no cut divides.
+// Limits of a cut, and of each of its stages. A run is a list of layers that no cut divides.
 struct CutBounds {
+    std::size_t max_stages = std::numeric_limits<std::size_t>::max();
     std::size_t min_runs = 1;
     std::size_t max_runs = std::numeric_limits<std::size_t>::max();
     std::size_t min_replicas = 1;
     std::size_t max_replicas = std::numeric_limits<std::size_t>::max();
+};
+
+// The memory that the state of a stage takes on each rank of a team, per layer of the model. No stage of a cut
+// exceeds the limit.
+struct CutMemory {
+    std::vector<double> held_bytes = {};     // that each replica of a stage holds
+    std::vector<double> divided_bytes = {};  // that the replicas of a stage divide
+    double limit = 0;                        // bytes; 0 means no limit, and the vectors are not read
 };
 
 // The step of a pipeline whose micro-batches are equal.
@@ -31,7 +40,11 @@ struct CutProblem {
     double send_seconds = 0;                  // per boundary of stages and micro-batch, in both directions
     std::vector<std::size_t> cuts = {};  // layers at which a stage may begin: ascending, the first one is 0
     ReplicaWork replica_work = ReplicaWork::turns;
+    // Fraction of c(i) in which gradients are reduced while passes run. The other half of an all-reduce gathers
+    // the new parameters.
+    double reduce_overlap = 0;
     CutBounds bounds = {};
+    CutMemory memory = {};
 };
 
 struct StageCut {
@@ -41,14 +54,15 @@ struct StageCut {
 };
 
 // Returns the best cut for each possible number of stages, in ascending order. A cut uses all teams: each stage
-// has consecutive layers and consecutive teams, is within the bounds, and has at most one replica per
+// has consecutive layers and consecutive teams, is within bounds and memory, and has at most one replica per
 // micro-batch. With n micro-batches, the seconds of a step are
 //     turns    sum of t(i) over the stages i  +  maximum of (ceil(n / r(i)) - 1) * t(i) + a(i) over i
 //     divided  sum of t(i) over the stages i  +  (n - 1) * maximum of t(i) over i
 //     t(i)     c(i) for turns, c(i) / r(i) + a(i) / n for divided
 //     c(i)     slowest team's seconds of a micro-batch in stage i, with the boundary after it
 //     r(i)     replicas of stage i
-//     a(i)     all-reduce of stage i: 2 * (r(i) - 1) / r(i) times that of two replicas
+//     a(i)     all-reduce of stage i: 2 * (r(i) - 1) / r(i) times that of two replicas. For turns, half of it
+//              counts only as far as it takes longer than reduce_overlap * c(i)
 // The first sum is the time of the first micro-batch, and the slowest stage executes the others one by one.
 //
 // The search is exact, except that seconds count as equal if they differ by less than a fraction of 1e-12. Of

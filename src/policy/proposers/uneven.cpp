@@ -33,28 +33,15 @@ Shares scale_shares_by_speed(const Shares& healthy_shares, const std::vector<dou
     return shares;
 }
 
-// Returns the layout with even shares for all ranks and equal turns for all replicas.
-layout::Layout make_even_layout(layout::Layout layout) {
-    for (layout::StageLayout& stage : layout.stages) {
-        for (layout::ReplicaLayout& replica : stage.replicas) {
-            std::ranges::fill(replica.shares, 1);
-            replica.turns = 1;
-        }
-    }
-    return layout;
-}
-
 // Searches for layouts with short steps, for one decision.
 class LayoutSearch {
 public:
-    // If the rules have no healthy layout, it is `layout` with even shares and turns.
     LayoutSearch(const UnevenRules& rules, const plan::Observation& observed, const plan::Plan& current,
-                 const layout::Layout& layout)
+                 const layout::Layout& healthy_layout)
         : rules_(rules),
           observed_(observed),
           current_(current),
-          healthy_layout_(rules.healthy_layout.stages.empty() ? make_even_layout(layout)
-                                                              : rules.healthy_layout),
+          healthy_layout_(healthy_layout),
           work_(list_layers(rules, current.layout)),
           paces_(observed, current, work_, rules) {}
 
@@ -133,7 +120,7 @@ private:
     const UnevenRules& rules_;
     const plan::Observation& observed_;
     const plan::Plan& current_;
-    layout::Layout healthy_layout_;
+    const layout::Layout& healthy_layout_;  // for equally fast ranks
     LayerRunWork work_;
     TeamPaces paces_;
 };
@@ -152,6 +139,16 @@ double compute_slowdown(const std::vector<SharedWidth>& widths, const Shares& sh
         slowdown += width.work * max_time * static_cast<double>(cut.size()) / static_cast<double>(width.units);
     }
     return slowdown;
+}
+
+layout::Layout make_even_layout(layout::Layout layout) {
+    for (layout::StageLayout& stage : layout.stages) {
+        for (layout::ReplicaLayout& replica : stage.replicas) {
+            std::ranges::fill(replica.shares, 1);
+            replica.turns = 1;
+        }
+    }
+    return layout;
 }
 
 Proposer make_uneven_proposer(const UnevenRules& rules, const plan::Plan& current) {

@@ -31,7 +31,7 @@ std::vector<std::vector<std::size_t>> find_replicas(const schedule::PipelineShap
 struct StepPredictor::State {
     State(const Job& job, PlanState plan_state, Machine machine_of_job, int ranks)
         : steps(job.steps),
-          is_elastic(job.config.policy.elastic == config::Elastic::length),
+          is_elastic(is_elastic_by_length(job.config.policy)),
           current(std::move(plan_state)),
           has_clocks(sets_clocks(current.plan.training.phases())),
           planner(job, current),

@@ -82,13 +82,8 @@ ForecastInputs make_inputs_without_corpus(const config::RunConfig& run, int rank
 }
 
 // Returns the number of ranks of the job: --ranks if it is set, otherwise the number that the layout requires.
-// Throws ConfigError if --ranks is set without --partition pipedream.
 int count_ranks(const PlanConfig& config) {
-    if (config.ranks == 0) return setup::count_requested_ranks(config.run);
-    if (setup::uses_pipedream_partition(config.run.layout)) return config.ranks;
-    throw ConfigError(cat("--ranks ", config.ranks,
-                          " applies to --partition pipedream only; otherwise the grid or the layout file sets "
-                          "the number of ranks"));
+    return config.ranks > 0 ? config.ranks : setup::count_requested_ranks(config.run);
 }
 
 std::vector<std::size_t> count_stage_parameters(const model::ModelConfig& model, const layout::Layout& layout) {
@@ -202,7 +197,7 @@ Forecast make_forecast(const PlanConfig& config) {
     forecast.decisions_file = run.policy.decisions;
     forecast.model = std::move(inputs.model);
     forecast.plan = std::move(inputs.plan);
-    forecast.periods = forecast_periods(config, forecast);
+    forecast.periods = forecast_periods(config, forecast, ranks);
     return forecast;
 }
 

@@ -344,7 +344,10 @@ std::string to_json(const Forecast& forecast) {
                {"parameters", {{"stages", forecast.parameters}, {"all", forecast.total_parameters}}},
                {"prediction", make_prediction_json(forecast)}};
     if (plan.frozen > 0) value["frozen"] = plan.frozen;
-    if (!forecast.periods.empty()) value["freeze"] = list_periods(forecast);
+    if (!forecast.periods.empty()) {
+        const bool follows = !forecast.periods.front().layout.stages.empty();
+        value[follows ? "trajectory" : "freeze"] = follows ? list_trajectory(forecast) : list_periods(forecast);
+    }
     if (forecast.memory_fit)
         value["fit"] = {{"fits", forecast.memory_fit->fits}, {"words", forecast.memory_fit->description}};
     if (!forecast.steps.empty()) value["steps"] = list_steps(forecast);

@@ -13,8 +13,8 @@ std::string train_complaint(const std::string& options) {
 
 TEST(OptionNeeds, AreReportedWithASettingThatMeetsThem) {
     EXPECT_EQ(train_complaint("--horizon 50"),
-              "--horizon has no effect without a policy that re-shards the model; set --straggler uneven or "
-              "--elastic length, or drop --horizon");
+              "--horizon has no effect without a policy that re-shards the model; set --straggler uneven, "
+              "--elastic length or --elastic freeze, or drop --horizon");
     EXPECT_EQ(train_complaint("--move overlap"),
               "--move has no effect without plan changes that move parameters; set --straggler uneven, "
               "--elastic length, --freeze or --decisions FILE, or drop --move");

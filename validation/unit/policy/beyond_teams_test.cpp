@@ -223,16 +223,15 @@ TEST(UnevenPolicy, PredictsNoNegativeStepTime) {
 
 TEST(UnevenPolicy, RestoresTheHealthyLayoutOnceNoRankIsSlow) {
     plan::Plan plan = plan_of({.pipe = 2, .data = 2}, 8);
-    UnevenRules known = rules(4);
-    known.healthy_layout = plan.layout;
+    const layout::Layout healthy_layout = plan.layout;
     plan.layout.stages[0].layers = {0, 10};
     plan.layout.stages[1].layers = {10, 41};
     plan.layout.stages[0].replicas[1].turns = 3;
 
-    const auto decision = decide_uneven(known, observed(plan, {1, 1, 1, 1}), plan, 0);
+    const auto decision = decide_uneven(rules(4), observed(plan, {1, 1, 1, 1}), plan, 0, healthy_layout);
 
     ASSERT_TRUE(decision);
-    EXPECT_EQ(decision->layout, known.healthy_layout);
+    EXPECT_EQ(decision->layout, healthy_layout);
     EXPECT_EQ(decision->reason, "no rank is slow any more");
 }
 

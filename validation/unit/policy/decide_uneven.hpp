@@ -25,10 +25,16 @@ private:
     PaceOutlook steps_;
 };
 
+// `healthy_layout` is the layout for equally fast ranks.
 inline std::optional<plan::Decision> decide_uneven(const UnevenRules& rules, const plan::Observation& observed,
-                                                   const plan::Plan& current, double min_gain = 0.01) {
+                                                   const plan::Plan& current, double min_gain,
+                                                   const layout::Layout& healthy_layout) {
     OutlookWithFreeChanges outlook(rules, observed, current);
-    const Proposer proposer = make_uneven_proposer(rules, current);
+    const Proposer proposer = [&, propose = make_uneven_proposer(rules, current)](
+                                  const plan::Observation& observation, Candidate candidate) {
+        candidate.layout = healthy_layout;
+        return propose(observation, candidate);
+    };
     const Candidate stay{
         .layout = current.layout, .microbatches = current.microbatches(), .schedule = current.schedule};
     const std::optional<Verdict> verdict =
@@ -41,6 +47,12 @@ inline std::optional<plan::Decision> decide_uneven(const UnevenRules& rules, con
         .policy = cause.proposer,
         .reason = cause.reason,
         .terms = make_gain_terms(observed, verdict->current_step_seconds - verdict->step_seconds)};
+}
+
+// The layout for equally fast ranks has the stages of the current plan, and even shares and turns.
+inline std::optional<plan::Decision> decide_uneven(const UnevenRules& rules, const plan::Observation& observed,
+                                                   const plan::Plan& current, double min_gain = 0.01) {
+    return decide_uneven(rules, observed, current, min_gain, make_even_layout(current.layout));
 }
 
 }  // namespace trireme::policy

@@ -79,15 +79,14 @@ TEST(UnevenShares, BecomeEvenOnceNoRankIsSlow) {
 
 // Devices that differ by less than what counts as slow may have been given shares by hand.
 TEST(UnevenShares, StartFromTheSharesOfTheHealthyLayout) {
-    UnevenRules by_hand = rules();
     const plan::Plan plan = plan_of({.tensor = 2, .shares = {5, 4}});
-    by_hand.healthy_layout = plan.layout;
 
-    EXPECT_FALSE(decide_uneven(by_hand, observed({1, 1}), plan));
-    const auto decision = decide_uneven(by_hand, observed({1, 2}), plan);
+    EXPECT_FALSE(decide_uneven(rules(), observed({1, 1}), plan, 0.01, plan.layout));
+    const auto decision = decide_uneven(rules(), observed({1, 2}), plan, 0.01, plan.layout);
     ASSERT_TRUE(decision);
     EXPECT_EQ(find_shares(*decision), (Shares{5, 2}));
-    const auto back = decide_uneven(by_hand, observed({1, 1}), plan_of({.tensor = 2, .shares = {5, 2}}));
+    const auto back =
+        decide_uneven(rules(), observed({1, 1}), plan_of({.tensor = 2, .shares = {5, 2}}), 0.01, plan.layout);
     ASSERT_TRUE(back);
     EXPECT_EQ(find_shares(*back), (Shares{5, 4}));
 }

@@ -345,9 +345,12 @@ TEST(ShowPlan, PartitionsLayersAmongTheGivenNumberOfRanks) {
     EXPECT_EQ(forecast.plan.microbatches(), 6);
     EXPECT_EQ(plan::parse_layout(to_json(forecast), "it"), forecast.plan.layout);
     config.run.layout.partition = "uniform";
-    EXPECT_EQ(refusal(config),
-              "--ranks 3 applies to --partition pipedream only; otherwise the grid or the layout file sets "
-              "the number of ranks");
+    config.run.layout.data = 0;
+    EXPECT_EQ(make_forecast(config).plan.layout.stages.front().replicas.size(), 3U);
+    config.run.layout.pipe = 2;
+    EXPECT_NE(
+        refusal(config).find("the process grid needs 2 ranks (pipe 2 x data 1 x tensor 1), but the job has 3"),
+        std::string::npos);
 }
 
 TEST(ShowPlan, RejectsWhatTrainingWouldReject) {

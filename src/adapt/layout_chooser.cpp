@@ -1,14 +1,19 @@
-#include "adapt/length_chooser.hpp"
+#include "adapt/layout_chooser.hpp"
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <utility>
 
-#include "adapt/length_rules.hpp"
+#include "adapt/layout_rules.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/device/clock.hpp"
+#include "trireme/policy/depth.hpp"
 #include "trireme/policy/planner.hpp"
+#include "trireme/policy/uneven.hpp"
+#include "trireme/setup/elastic_layout.hpp"
+#include "trireme/setup/step_predictor.hpp"
 #include "trireme/setup/step_shapes.hpp"
 
 namespace trireme::adapt {
@@ -35,24 +40,33 @@ std::string describe_next_step(const plan::StepAhead& next) {
 
 }  // namespace
 
-LengthChooser::LengthChooser(const setup::Job& job, const setup::PlanState& current,
-                             const layout::Layout& origin, const std::vector<int>& nodes)
+LayoutChooser::LayoutChooser(const setup::Job& job, const setup::PlanState& current,
+                             const layout::Layout& origin, const std::vector<int>& nodes, int frozen)
     : job_(job),
       current_(current),
       origin_(origin),
-      propose_(make_length_proposer(make_length_rules(job, current, origin))),
-      outlook_(job, current, nodes) {
+      ranks_(static_cast<int>(nodes.size())),
+      outlook_(job, current, nodes, frozen) {
+    const RuleFacts facts{
+        .job = job, .current = current.plan, .origin = origin_, .nodes = nodes, .frozen = frozen};
+    if (may_plan_depth(job.config.policy)) {
+        policy::DepthRules rules = make_depth_rules(facts);
+        rules.is_possible = [this](const policy::Candidate& each) { return outlook_.is_possible(each); };
+        propose_for_depth_ = make_depth_proposer(std::move(rules));
+    }
+    if (!follows_lengths(job, current.plan)) return;
+    propose_for_lengths_ = make_length_proposer(make_length_rules(facts));
     if (job.config.policy.elastic_rule == config::ElasticRule::published)
-        published_.emplace(job, current, origin_, outlook_);
+        published_.emplace(job, current, make_length_rules(facts), outlook_);
 }
 
-void LengthChooser::continue_from(LengthChooser& earlier) {
+void LayoutChooser::continue_from(LayoutChooser& earlier) {
     decisions_ = std::move(earlier.decisions_);
     observed_sum_ = earlier.observed_sum_;
     predicted_sum_ = earlier.predicted_sum_;
 }
 
-void LengthChooser::observe(records::StepOutcome& outcome) {
+void LayoutChooser::observe(records::StepOutcome& outcome) {
     if (auto decision = decisions_.extract(outcome.step)) outcome.elastic = std::move(decision.mapped());
     const auto predicted = predicted_seconds_.find(outcome.step);
     if (predicted == predicted_seconds_.end()) return;
@@ -61,7 +75,7 @@ void LengthChooser::observe(records::StepOutcome& outcome) {
     predicted_seconds_.erase(predicted);
 }
 
-void LengthChooser::exclude(const layout::Layout& layout) {
+void LayoutChooser::exclude(const layout::Layout& layout) {
     outlook_.exclude(layout);
     predicted_seconds_.clear();
     if (decisions_.empty()) return;
@@ -73,16 +87,16 @@ void LengthChooser::exclude(const layout::Layout& layout) {
         decisions_.erase(last);
 }
 
-policy::Candidate LengthChooser::find_current() const {
+policy::Candidate LayoutChooser::find_current() const {
     return {.layout = current_.plan.layout,
             .microbatches = current_.plan.microbatches(),
             .schedule = current_.plan.schedule};
 }
 
-std::vector<plan::StepAhead> LengthChooser::list_steps_ahead(std::size_t step) {
+std::vector<plan::StepAhead> LayoutChooser::list_steps_ahead(std::size_t step, std::size_t end) {
     known_steps_.erase(known_steps_.begin(), known_steps_.lower_bound(step));
     std::vector<plan::StepAhead> steps;
-    for (std::size_t s = step; s < std::min(job_.steps, step + job_.config.policy.look_ahead); ++s) {
+    for (std::size_t s = step; s < std::min(end, step + job_.config.policy.look_ahead); ++s) {
         plan::StepAhead& ahead = known_steps_[s];
         if (ahead.lengths.empty()) {
             ahead.step = s;
@@ -94,7 +108,7 @@ std::vector<plan::StepAhead> LengthChooser::list_steps_ahead(std::size_t step) {
 }
 
 // Returns ElasticDecision::outcome of the decision that step `step` has the plan of `chosen`.
-std::string LengthChooser::name_outcome(const policy::Candidate& chosen, std::size_t step) {
+std::string LayoutChooser::name_outcome(const policy::Candidate& chosen, std::size_t step) {
     const std::size_t before = current_.plan.layout.stages.size();
     const std::size_t after = chosen.layout->stages.size();
     if (chosen.layout == current_.plan.layout)
@@ -102,31 +116,51 @@ std::string LengthChooser::name_outcome(const policy::Candidate& chosen, std::si
     return after > before ? "grow" : after < before ? "shrink" : "rearrange";
 }
 
-// If predictions are only relative, the plan stays until a step has been observed, unless the next step does
-// not fit into memory.
-std::optional<plan::Decision> LengthChooser::decide(plan::Observation observed,
+// Returns the factor that makes seconds of predictions; empty if they are only relative and no step has been
+// observed. If the layout does not follow lengths, decisions are rare, so that the scale comes from the steps
+// since the last one.
+std::optional<double> LayoutChooser::find_scale(const plan::Observation& observed) const {
+    if (job_.devices || job_.profiles) return 1;
+    if (predicted_sum_ > 0) return observed_sum_ / predicted_sum_;
+    if (propose_for_lengths_ || observed.step_seconds <= 0) return std::nullopt;
+    setup::StepPredictor predictor(job_, current_, ranks_, /*flops=*/0, observed.slowness);
+    const std::optional<double> predicted = predictor.try_predict_seconds(observed.step - 1);
+    return predicted ? std::optional(observed.step_seconds / *predicted) : std::nullopt;
+}
+
+// If predictions are only relative and no step has been observed, the layout does not follow lengths yet,
+// unless the next step does not fit into memory. It follows the number of frozen blocks, as if changes took no
+// time, because the run has no state yet.
+std::optional<plan::Decision> LayoutChooser::decide(plan::Observation observed, std::size_t end,
                                                     const policy::Proposer& propose_for_slow_ranks,
                                                     ChangePredictions changes) {
     const double begin = device::now_seconds();
     const std::size_t step = observed.step;
     const bool are_seconds = job_.devices || job_.profiles;
-    const bool has_scale = are_seconds || predicted_sum_ > 0;
-    const double scale = are_seconds || !has_scale ? 1 : observed_sum_ / predicted_sum_;
+    const std::optional<double> known_scale = find_scale(observed);
+    const double scale = known_scale.value_or(1);
+    if (!known_scale)
+        changes = {.estimate = [](const MovedBytes&, double) { return 0; },
+                   .predict = [](const PlanTransition&) { return 0; }};
     outlook_.begin_decision(step, scale, observed.slowness, std::move(changes));
-    observed.ahead = list_steps_ahead(step);
+    observed.ahead = list_steps_ahead(step, end);
     const policy::Candidate current = find_current();
     const plan::StepAhead& next = observed.ahead.front();
     std::optional<plan::Decision> decision;
     records::ElasticDecision record;
-    if (has_scale || !outlook_.can_execute_next_step(current, next)) {
+    if (known_scale || propose_for_depth_ || !outlook_.can_execute_next_step(current, next)) {
         decision = published_ ? decide_as_published(observed, current, scale, record)
-                              : decide_ahead(observed, current, propose_for_slow_ranks, record);
+                              : decide_ahead(observed, end, current, propose_for_slow_ranks, record);
     }
     policy::Candidate chosen = current;
-    if (decision) chosen.layout = decision->layout;
+    if (decision) {
+        chosen.layout = decision->layout;
+        chosen.microbatches = *decision->microbatches;
+    }
     if (outlook_.can_execute_next_step(chosen, next)) {
         record.outcome = name_outcome(chosen, step);
-        const auto outlook = are_seconds ? std::nullopt : outlook_.predict_next_step(chosen, next);
+        const bool scales = !are_seconds && propose_for_lengths_;
+        const auto outlook = scales ? outlook_.predict_next_step(chosen, next) : std::nullopt;
         if (outlook) predicted_seconds_[step] = outlook->seconds / scale;
         if (!device::time_is_simulated()) record.decision_seconds = device::now_seconds() - begin;
         decisions_[step] = record;
@@ -134,14 +168,28 @@ std::optional<plan::Decision> LengthChooser::decide(plan::Observation observed,
     return decision;
 }
 
-std::optional<plan::Decision> LengthChooser::decide_ahead(const plan::Observation& observed,
+// Lists the proposers in the order in which they vary candidates. Without a proposer for the number of frozen
+// blocks, the plan to which a run returns has the layout of the options.
+std::vector<policy::Proposer> LayoutChooser::list_proposers(const policy::Proposer& propose_for_slow_ranks) {
+    std::vector<policy::Proposer> proposers;
+    proposers.push_back(propose_for_depth_ ? propose_for_depth_ : make_origin_proposer(origin_));
+    if (propose_for_lengths_) proposers.push_back(propose_for_lengths_);
+    if (propose_for_slow_ranks) {
+        proposers.push_back([&](const plan::Observation& observed, policy::Candidate candidate) {
+            candidate.layout = policy::make_even_layout(candidate.layout);
+            return propose_for_slow_ranks(observed, candidate);
+        });
+    }
+    return proposers;
+}
+
+std::optional<plan::Decision> LayoutChooser::decide_ahead(const plan::Observation& observed, std::size_t end,
                                                           const policy::Candidate& current,
                                                           const policy::Proposer& propose_for_slow_ranks,
                                                           records::ElasticDecision& record) {
-    std::size_t horizon = job_.steps - observed.step;
+    std::size_t horizon = end - observed.step;
     if (job_.config.policy.horizon > 0) horizon = std::min(horizon, job_.config.policy.horizon);
-    std::vector proposers{make_origin_proposer(origin_), propose_};
-    if (propose_for_slow_ranks) proposers.push_back(propose_for_slow_ranks);
+    const std::vector<policy::Proposer> proposers = list_proposers(propose_for_slow_ranks);
     std::optional<policy::Verdict> verdict;
     do {
         verdict = policy::decide(observed, current, proposers, outlook_,
@@ -155,14 +203,14 @@ std::optional<plan::Decision> LengthChooser::decide_ahead(const plan::Observatio
     // A layout may suit other steps than those for which it was proposed.
     for (plan::Cause& cause : verdict->candidate.causes)
         if (cause.proposer == "length") cause.reason = describe_next_step(observed.ahead.front());
-    plan::Decision decision = make_decision(observed.step, verdict->candidate);
+    plan::Decision decision = outlook_.decide(verdict->candidate);
     decision.terms["gain_s"] = std::max(0.0, verdict->current_seconds - verdict->path_seconds);
     decision.terms["step_s"] = verdict->current_step_seconds;
     decision.terms["predicted_step_s"] = verdict->step_seconds;
     return decision;
 }
 
-std::optional<plan::Decision> LengthChooser::decide_as_published(const plan::Observation& observed,
+std::optional<plan::Decision> LayoutChooser::decide_as_published(const plan::Observation& observed,
                                                                  const policy::Candidate& current, double scale,
                                                                  records::ElasticDecision& record) {
     const policy::PublishedVerdict verdict = published_->decide(observed, current, scale);
@@ -186,14 +234,40 @@ std::optional<plan::Decision> LengthChooser::decide_as_published(const plan::Obs
     return decision;
 }
 
-void LengthChooser::check_longest_samples() {
+void LayoutChooser::check_memory() {
+    const std::size_t step = job_.completed_steps;
+    outlook_.begin_decision(step, 1, {}, {});
+    const policy::Candidate current = find_current();
+    if (outlook_.is_possible(current)) return;
+    const plan::Observation observed{.step = step, .ahead = list_steps_ahead(step, job_.steps)};
+    if (!propose_for_depth_(observed, current).empty()) return;
+    std::size_t smallest_bytes = std::numeric_limits<std::size_t>::max();
+    policy::DepthRules rules = make_depth_rules({.job = job_,
+                                                 .current = current_.plan,
+                                                 .origin = origin_,
+                                                 .nodes = outlook_.nodes(),
+                                                 .frozen = current_.plan.frozen});
+    rules.memory_limit = 0;
+    rules.is_possible = [&](const policy::Candidate& each) {
+        smallest_bytes = std::min(smallest_bytes, outlook_.predict_bytes(each));
+        return false;  // the next candidate is considered, too
+    };
+    make_depth_proposer(std::move(rules))(observed, current);
+    throw ConfigError(cat("--memory-limit ", format_with_commas(job_.config.layout.memory_limit),
+                          " bytes is too small for all layouts that --auto-pipe on considers, because a rank "
+                          "needs at least ",
+                          format_with_commas(smallest_bytes),
+                          " bytes; raise it, or use more ranks or --recompute"));
+}
+
+void LayoutChooser::check_longest_samples() {
     const auto longest = std::ranges::max(job_.samples.train, {}, &data::Sample::length).length;
     const std::vector<std::uint32_t> lengths(job_.config.run.batch, static_cast<std::uint32_t>(longest));
     const plan::Observation observed{.ahead = {{.step = 0, .lengths = lengths}}};
     const policy::Candidate current = find_current();
     std::string lack = outlook_.explain_lack_for_longest_samples(current);
     if (lack.empty()) return;
-    for (const policy::Candidate& candidate : propose_(observed, current))
+    for (const policy::Candidate& candidate : propose_for_lengths_(observed, current))
         if (outlook_.explain_lack_for_longest_samples(candidate).empty()) return;
     throw ConfigError(cat(lack, "; no other layout fits either"));
 }
