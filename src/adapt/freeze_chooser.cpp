@@ -82,16 +82,16 @@ std::string FreezeChooser::describe_state() const {
 
 // A period of n samples ends after the first step by which T * n samples have been visited, for each T >= 1.
 std::size_t FreezeChooser::count_period_ends(std::size_t step) const {
+    const setup::StepSamples& samples = current_.samples;
     if (step == 0) return 0;
-    const std::size_t batch = job_.config.run.batch;
-    return step * batch / period_samples_ - (step - 1) * batch / period_samples_;
+    return samples.count_visits(step) / period_samples_ - samples.count_visits(step - 1) / period_samples_;
 }
 
 std::size_t FreezeChooser::find_next_period_end(std::size_t first) const {
-    if (period_samples_ == 0) return job_.steps;
-    const std::size_t batch = job_.config.run.batch;
-    const std::size_t visits = (first * batch / period_samples_ + 1) * period_samples_;
-    return std::min(job_.steps, (visits + batch - 1) / batch);
+    const setup::StepSamples& samples = current_.samples;
+    if (period_samples_ == 0) return samples.count_steps();
+    const std::size_t periods = samples.count_visits(first) / period_samples_ + 1;
+    return std::min(samples.count_steps(), samples.find_step(periods * period_samples_));
 }
 
 std::size_t FreezeChooser::find_next_change(std::size_t first) const {
@@ -100,9 +100,11 @@ std::size_t FreezeChooser::find_next_change(std::size_t first) const {
     std::size_t end = find_next_period_end(first);
     if (!is_on() || rules_.follows_gradients || job_.config.policy.freeze.thaws) return end;
     for (std::size_t periods = state.periods + 1;
-         end < job_.steps && depth < rules_.blocks && find_scheduled_depth(rules_, periods) <= depth; ++periods)
+         end < current_.samples.count_steps() && depth < rules_.blocks &&
+         find_scheduled_depth(rules_, periods) <= depth;
+         ++periods)
         end = find_next_period_end(end);
-    return depth < rules_.blocks ? end : job_.steps;
+    return depth < rules_.blocks ? end : current_.samples.count_steps();
 }
 
 bool FreezeChooser::may_decide(std::size_t step) const {

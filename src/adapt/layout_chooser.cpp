@@ -100,7 +100,7 @@ std::vector<plan::StepAhead> LayoutChooser::list_steps_ahead(std::size_t step, s
         plan::StepAhead& ahead = known_steps_[s];
         if (ahead.lengths.empty()) {
             ahead.step = s;
-            ahead.lengths = setup::list_sample_lengths(job_, s);
+            ahead.lengths = setup::list_sample_lengths(job_, current_.samples, s);
         }
         steps.push_back(ahead);
     }
@@ -239,7 +239,8 @@ void LayoutChooser::check_memory() {
     outlook_.begin_decision(step, 1, {}, {});
     const policy::Candidate current = find_current();
     if (outlook_.is_possible(current)) return;
-    const plan::Observation observed{.step = step, .ahead = list_steps_ahead(step, job_.steps)};
+    const plan::Observation observed{.step = step,
+                                     .ahead = list_steps_ahead(step, current_.samples.count_steps())};
     if (!propose_for_depth_(observed, current).empty()) return;
     std::size_t smallest_bytes = std::numeric_limits<std::size_t>::max();
     policy::DepthRules rules = make_depth_rules({.job = job_,
@@ -262,7 +263,7 @@ void LayoutChooser::check_memory() {
 
 void LayoutChooser::check_longest_samples() {
     const auto longest = std::ranges::max(job_.samples.train, {}, &data::Sample::length).length;
-    const std::vector<std::uint32_t> lengths(job_.config.run.batch, static_cast<std::uint32_t>(longest));
+    const std::vector<std::uint32_t> lengths(current_.samples.batch, static_cast<std::uint32_t>(longest));
     const plan::Observation observed{.ahead = {{.step = 0, .lengths = lengths}}};
     const policy::Candidate current = find_current();
     std::string lack = outlook_.explain_lack_for_longest_samples(current);

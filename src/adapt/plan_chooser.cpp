@@ -199,7 +199,7 @@ std::optional<Choice> PlanChooser::choose_depth(plan::Decision depth, const plan
 // The next step may not fit into the memory of the current plan, so that ranks plan it only after a change.
 std::uint64_t PlanChooser::look_ahead(std::size_t step) {
     if (has_recorded_decision(step) && !job_.memory_limits.empty()) return 1;
-    if (!follows_lengths_ || step >= job_.steps) return 0;
+    if (!follows_lengths_ || step >= current_.samples.count_steps()) return 0;
     if (!look_ahead_ || look_ahead_->step < step) {
         look_ahead_.emplace(LookAhead{.step = step, .choice = choose_by_lengths(step)});
         if (look_ahead_->choice) look_ahead_->next_plan = number_plan(look_ahead_->choice->transition.to.plan);
@@ -260,6 +260,7 @@ Choice PlanChooser::make_choice(plan::Decision decision, PlanTransition transiti
                                 const plan::Observation& observed) {
     decision.schedule = transition.to.plan.schedule;
     decision.microbatches = transition.to.plan.microbatches();
+    if (may_grow_batch(job_.config.policy)) decision.batch = transition.to.samples.batch;
     if (current_.plan.frozen > 0 || transition.to.plan.frozen > 0) decision.frozen = transition.to.plan.frozen;
     if (energy_chooser_->is_on() || !decision.clocks.empty())
         decision.clocks = list_pass_clocks(transition.to.plan);
@@ -324,7 +325,7 @@ void PlanChooser::note_change(Choice& choice, const records::PlanChange& change)
 }
 
 std::size_t PlanChooser::find_next_possible_change(std::size_t first) const {
-    if (energy_chooser_->decides_each_step()) return std::min(first + 1, job_.steps);
+    if (energy_chooser_->decides_each_step()) return std::min(first + 1, current_.samples.count_steps());
     std::size_t next = freeze_chooser_->find_next_period_end(first);
     for (const plan::Decision& decision : recorded_decisions_) {
         if (decision.step > first) next = std::min(next, decision.step);

@@ -193,6 +193,14 @@ void check_memory_of_migrations(const setup::Job& job, const setup::PlanState& n
     }
 }
 
+// With --batch-policy grow, each pipeline keeps its samples per step, unless the decision has the batch.
+setup::StepSamples change_samples(const setup::Job& job, const setup::PlanState& from,
+                                  const plan::Decision& decision) {
+    if (decision.batch) return from.samples.change_batch(decision.step, *decision.batch);
+    if (!may_grow_batch(job.config.policy)) return from.samples;
+    return from.samples.change_batch(decision.step, from.samples.grow_batch(count_pipelines(decision.layout)));
+}
+
 // Makes the plan of the decision. If the decision sets no schedule, the plan has the schedule of the options.
 // If the decision sets no number of micro-batches, the plan has the number of the plan `from`.
 setup::PlanState make_decided_state(const setup::Job& job, const setup::PlanState& from, int ranks,
@@ -205,10 +213,11 @@ setup::PlanState make_decided_state(const setup::Job& job, const setup::PlanStat
         .may_exceed_memory = may_exceed_memory};
     setup::check_schedule_name(request.schedule);
     check_layout(decision.layout, ranks, setup::list_layer_facts(job.model).size(), "the new layout");
-    setup::PlanState next{.plan = plan_layout(config, job.model, decision.layout, request)};
+    setup::PlanState next{.plan = plan_layout(config, job.model, decision.layout, request),
+                          .samples = change_samples(job, from, decision)};
     setup::check_elastic(config, job.model, next.plan);
     check_change(config, next.plan);
-    check_batch_is_enough(config, next.plan, request);
+    check_batch_is_enough(config, next.plan, request, next.samples.batch);
     size_microbatches(job, request, ranks, /*trains=*/true, next);
     check_coming_steps(job, next);
     set_migrations(decision.migrations, ranks, next.plan);

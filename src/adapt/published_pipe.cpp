@@ -47,8 +47,7 @@ std::optional<plan::Decision> decide_published_pipe(const setup::Job& job, const
     const layout::AutopipeCut first = cut_trained_layers(layers, 0, rules.initial_stages, rules.frozen_weight);
     layout::AutopipeCut cut = first;
     if (frozen > 0) {
-        const std::size_t stages =
-            frozen < current.frozen ? rules.initial_stages : find_reached_stages(layers, current, rules);
+        const std::size_t stages = find_reached_stages(layers, current, rules);
         cut = compress_pipeline(layers, plan::find_first_trained_layer(frozen), stages, rules);
     }
     plan::Decision decision{

@@ -40,7 +40,7 @@ std::optional<plan::Decision> StragglerChooser::decide_layout(const plan::Observ
     const policy::Candidate stay{
         .layout = current.layout, .microbatches = current.microbatches(), .schedule = current.schedule};
     if (!outlook.predict_step(stay, {})) return std::nullopt;  // other plans cannot be compared with it
-    std::size_t steps = job_.steps - observed.step;
+    std::size_t steps = current_.samples.count_steps() - observed.step;
     if (job_.config.policy.horizon > 0) steps = std::min(steps, job_.config.policy.horizon);
     const policy::Proposer propose = make_proposer();
     const std::array<policy::Proposer, 1> proposers{[&](const plan::Observation& all, policy::Candidate base) {

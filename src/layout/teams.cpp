@@ -38,6 +38,12 @@ bool forms_pipelines(const Layout& layout, const ListStages& list_stages) {
 
 }  // namespace
 
+std::size_t count_pipelines(const Layout& layout) {
+    std::size_t fewest = layout.stages.front().replicas.size();
+    for (const StageLayout& stage : layout.stages) fewest = std::min(fewest, stage.replicas.size());
+    return fewest;
+}
+
 std::vector<Team> make_teams(const Layout& layout) {
     std::map<int, Team> team_by_first_rank;
     // Per team: the index of its replica in its first stage, and its first rank. Teams are added in the order

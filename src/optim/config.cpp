@@ -15,13 +15,13 @@ void require(bool is_valid, const char* option, double value, const std::string&
 
 // Returns a number that decreases linearly from 1 at step `begin` to 0 at step `end`. Returns 1 if `end` is not
 // later than `begin`.
-double compute_linear_decay(std::size_t step, std::size_t begin, std::size_t end) {
+double compute_linear_decay(double step, std::size_t begin, std::size_t end) {
     if (end <= begin) return 1;
-    return 1 - static_cast<double>(step - begin) / static_cast<double>(end - begin);
+    return 1 - (step - static_cast<double>(begin)) / static_cast<double>(end - begin);
 }
 
 // Returns (learning rate - min_rate) / (rate - min_rate) at `step`, a step after the warm-up.
-double compute_decay(const OptimizerConfig& config, std::size_t step, std::size_t steps) {
+double compute_decay(const OptimizerConfig& config, double step, std::size_t steps) {
     const std::size_t begin = std::min(config.warmup_steps, steps);
     switch (config.schedule) {
         case RateSchedule::constant:
@@ -32,7 +32,7 @@ double compute_decay(const OptimizerConfig& config, std::size_t step, std::size_
             return 0.5 * (1 + std::cos(std::numbers::pi * (1 - compute_linear_decay(step, begin, steps))));
         case RateSchedule::wsd: {
             const std::size_t decay_begin = std::max(begin, steps - std::max<std::size_t>(1, steps / 10));
-            return step < decay_begin ? 1 : compute_linear_decay(step, decay_begin, steps);
+            return step < static_cast<double>(decay_begin) ? 1 : compute_linear_decay(step, decay_begin, steps);
         }
     }
     throw BugError("unknown learning-rate schedule");
@@ -52,12 +52,12 @@ void check_optimizer(const OptimizerConfig& config) {
     require(config.clip >= 0, "--clip", config.clip, "[0, infinity)");
 }
 
-double compute_learning_rate(const OptimizerConfig& config, std::size_t step, std::size_t steps) {
-    if (step < config.warmup_steps) {
-        return config.rate * static_cast<double>(step + 1) / static_cast<double>(config.warmup_steps);
-    }
+double compute_learning_rate(const OptimizerConfig& config, double step, std::size_t steps) {
+    const auto warmup_steps = static_cast<double>(config.warmup_steps);
+    if (step < warmup_steps) return config.rate * (step + 1) / warmup_steps;
     const std::size_t end = config.horizon > 0 ? config.horizon : steps;
-    return config.min_rate + (config.rate - config.min_rate) * compute_decay(config, std::min(step, end), end);
+    return config.min_rate + (config.rate - config.min_rate) *
+                                 compute_decay(config, std::min(step, static_cast<double>(end)), end);
 }
 
 }  // namespace trireme::optim

@@ -121,9 +121,9 @@ std::optional<Decision> parse_decision(const std::string& text, const std::strin
     if (line.is_object() && line.contains("no_change")) return std::nullopt;
     const JsonNode node(line, location);
     const std::array<std::string, 2> needed{"step", "layout"};
-    const std::array<std::string, 14> optional{"policy", "from",     "to",         "microbatches",   "schedule",
-                                               "frozen", "left_out", "migrations", "extra_forwards", "clocks",
-                                               "reason", "causes",   "terms",      "seconds"};
+    const std::array<std::string, 15> optional{
+        "policy",     "from",           "to",     "microbatches", "batch",  "schedule", "frozen", "left_out",
+        "migrations", "extra_forwards", "clocks", "reason",       "causes", "terms",    "seconds"};
     node.require_keys(needed, optional);
     Decision decision{.step = node.at("step").whole_number(),
                       .layout = parse_layout(text, location),
@@ -137,6 +137,10 @@ std::optional<Decision> parse_decision(const std::string& text, const std::strin
     if (node.has("microbatches")) {
         decision.microbatches = static_cast<int>(node.at("microbatches").whole_number());
         if (*decision.microbatches == 0) node.at("microbatches").refuse("at least 1");
+    }
+    if (node.has("batch")) {
+        decision.batch = node.at("batch").whole_number();
+        if (*decision.batch == 0) node.at("batch").refuse("at least 1");
     }
     if (node.has("schedule")) decision.schedule = node.at("schedule").text();
     if (node.has("frozen")) decision.frozen = static_cast<int>(node.at("frozen").whole_number());
@@ -214,6 +218,7 @@ std::string to_json(const Decision& decision) {
     if (!decision.to.empty()) line["to"] = decision.to;
     line["layout"] = to_json_value(decision.layout);
     if (decision.microbatches) line["microbatches"] = *decision.microbatches;
+    if (decision.batch) line["batch"] = *decision.batch;
     if (decision.schedule) line["schedule"] = *decision.schedule;
     if (decision.frozen) line["frozen"] = *decision.frozen;
     if (!decision.skipped.empty()) line["left_out"] = decision.skipped;

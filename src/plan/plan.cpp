@@ -20,7 +20,7 @@ namespace {
 constexpr int max_microbatches = 1 << 16;  // per step: more than needed, and programs still fit in memory
 
 // Returns the number of data-parallel replicas of the pipeline in a grid or a V-shaped layout.
-int count_pipelines(const layout::Layout& layout) {
+int count_grid_pipelines(const layout::Layout& layout) {
     return static_cast<int>(layout.stages.front().replicas.size());
 }
 
@@ -28,7 +28,7 @@ int count_pipelines(const layout::Layout& layout) {
 // micro-batches.
 schedule::PipelineShape make_even_shape(const PlanWish& wish, const std::vector<layout::Team>& teams,
                                         int microbatches_each) {
-    const int pipelines = count_pipelines(wish.layout);
+    const int pipelines = count_grid_pipelines(wish.layout);
     const int pipe = static_cast<int>(teams.size()) / pipelines;
     const int chunks = static_cast<int>(wish.layout.stages.size()) / pipe;
     return is_grid(wish.layout) ? schedule::make_grid_shape(pipe, pipelines, chunks, microbatches_each)
@@ -251,7 +251,7 @@ schedule::Program ProvedPrograms::unroll_program(int team, int steps) const {
 std::string find_shape_obstacle(const PlanWish& wish, const std::vector<layout::Team>& teams) {
     const int microbatches = wish.microbatches;
     const bool is_regular = is_grid(wish.layout) || is_v_shaped(wish.layout);
-    const int pipelines = is_regular ? count_pipelines(wish.layout) : 1;
+    const int pipelines = is_regular ? count_grid_pipelines(wish.layout) : 1;
     const int max_allowed = std::max(1, max_microbatches / (wish.is_per_replica ? pipelines : 1));
     if (microbatches < 1 || microbatches > max_allowed)
         return cat("--microbatches ", microbatches, " cannot be used; it must be from 1 to ", max_allowed);
@@ -269,7 +269,7 @@ schedule::PipelineShape make_shape(const PlanWish& wish, const std::vector<layou
     if (const std::string obstacle = find_shape_obstacle(wish, teams); !obstacle.empty())
         throw ConfigError(obstacle);
     const bool is_regular = is_grid(wish.layout) || is_v_shaped(wish.layout);
-    const int pipelines = is_regular ? count_pipelines(wish.layout) : 1;
+    const int pipelines = is_regular ? count_grid_pipelines(wish.layout) : 1;
     const bool divides_evenly = wish.is_per_replica || wish.microbatches % pipelines == 0;
     const bool is_even = is_regular && divides_evenly && has_even_turns(wish.layout);
     schedule::PipelineShape shape =

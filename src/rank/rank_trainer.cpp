@@ -139,19 +139,20 @@ void RankTrainer::prepare_next_step() {
         segment_begin_ + static_cast<std::size_t>(settled_steps_) + unsettled_steps_.size();
     const bool is_prepared = next_step_ && next_step_->outcome.step == step;
     const bool has_other_plan = step == segment_end_ && next_plan_ != 0;
-    if (stream_.is_on_gpu() && step < job_.steps && !is_prepared && !has_other_plan)
+    if (stream_.is_on_gpu() && step < current_.samples.count_steps() && !is_prepared && !has_other_plan)
         next_step_ = prepare_step(step);
 }
 
 std::unique_ptr<RankTrainer::StepInFlight> RankTrainer::prepare_step(std::size_t step) {
     const setup::PlannedStep& planned = planner_.plan_step(step);
     auto step_in_flight = std::make_unique<StepInFlight>();
-    step_in_flight->outcome = {.step = step,
-                               .coming_step = step + setup::count_steps_to_compare(current_.plan),
-                               .learning_rate = compute_learning_rate(job_.config.optimizer, step, job_.steps),
-                               .size = planned.size,
-                               .microbatches = planned.count_filled(),
-                               .planning_seconds = planned.planning_seconds};
+    step_in_flight->outcome = {
+        .step = step,
+        .coming_step = step + setup::count_steps_to_compare(current_.plan),
+        .learning_rate = current_.samples.compute_learning_rate(job_.config.optimizer, step),
+        .size = planned.size,
+        .microbatches = planned.count_filled(),
+        .planning_seconds = planned.planning_seconds};
     step_in_flight->work = {.loss_scale = 1 / static_cast<double>(planned.size.targets),
                             .levels = planned.fit.levels,
                             .offloads_state = planned.fit.offloads_state};

@@ -108,7 +108,7 @@ const char* find_step_remark(const StepOutcome& outcome) {
 
 }  // namespace
 
-Console::Console(std::ostream& out, const setup::Job& job) : out_(out), job_(job) {}
+Console::Console(std::ostream& out, const setup::Job& job) : out_(out), job_(job), steps_(job.steps) {}
 
 void Console::print_header(const Manifest& manifest, const plan::Plan& plan, const std::string& origin,
                            const setup::RankMemory& memory, const std::string& run_dir) {
@@ -127,20 +127,19 @@ void Console::print_step(std::size_t step, const StepOutcome& outcome, const set
                          double peak_flops) {
     step_seconds_ += outcome.seconds;
     ++step_count_;
-    const bool is_due = (step + 1) % job_.config.run.log_every == 0 || step + 1 == job_.steps;
+    const bool is_due = (step + 1) % job_.config.run.log_every == 0 || step + 1 == steps_;
     if (job_.config.run.quiet) return;
     if (job_.config.run.on_nan == config::OnNan::skip && !outcome.first_non_finite.empty()) {
-        out_ << fmt::format("step {:>5}/{}  {}\n", step + 1, job_.steps, outcome.first_non_finite);
+        out_ << fmt::format("step {:>5}/{}  {}\n", step + 1, steps_, outcome.first_non_finite);
         flush();
     }
     if (!is_due) return;
     const double mfu = flops.compute_step_flops(outcome.size) / (outcome.seconds * peak_flops);
     const double remaining_seconds =
-        step_seconds_ / static_cast<double>(step_count_) * static_cast<double>(job_.steps - step - 1);
-    out_ << fmt::format("step {:>5}/{}  {}{:>7.0f} tokens/s  MFU {:>4.1f} %  {}{}{} left{}\n", step + 1,
-                        job_.steps, format_loss(outcome),
-                        static_cast<double>(outcome.size.tokens) / outcome.seconds, 100 * mfu,
-                        format_update(outcome), format_depth(outcome, job_.model),
+        step_seconds_ / static_cast<double>(step_count_) * static_cast<double>(steps_ - step - 1);
+    out_ << fmt::format("step {:>5}/{}  {}{:>7.0f} tokens/s  MFU {:>4.1f} %  {}{}{} left{}\n", step + 1, steps_,
+                        format_loss(outcome), static_cast<double>(outcome.size.tokens) / outcome.seconds,
+                        100 * mfu, format_update(outcome), format_depth(outcome, job_.model),
                         format_duration(remaining_seconds), find_step_remark(outcome));
     if (job_.config.run.verbose) {
         out_ << fmt::format(
@@ -154,16 +153,16 @@ void Console::print_step(std::size_t step, const StepOutcome& outcome, const set
 
 void Console::print_evaluation(std::size_t step, const Evaluation& evaluation) {
     if (job_.config.run.quiet) return;
-    out_ << fmt::format("step {:>5}/{}  validation {}\n", step, job_.steps, describe(evaluation));
+    out_ << fmt::format("step {:>5}/{}  validation {}\n", step, steps_, describe(evaluation));
     flush();
 }
 
 void Console::report_save(const SaveOutcome& outcome) {
     if (!outcome.complaint.empty()) {
-        out_ << fmt::format("step {:>5}/{}  NOT SAVED: {}\n", outcome.step, job_.steps, outcome.complaint);
+        out_ << fmt::format("step {:>5}/{}  NOT SAVED: {}\n", outcome.step, steps_, outcome.complaint);
         flush();
     } else if (job_.config.run.verbose) {
-        out_ << fmt::format("step {:>5}/{}  checkpoint saved\n", outcome.step, job_.steps);
+        out_ << fmt::format("step {:>5}/{}  checkpoint saved\n", outcome.step, steps_);
         flush();
     }
 }
@@ -175,7 +174,7 @@ void Console::report_save_wait(const SaveWait& wait) {
     out_ << fmt::format(
         "step {:>5}/{}  the checkpoint waited {:.1f} s for the previous one; save less often, or to a "
         "faster disk\n",
-        wait.step, job_.steps, wait.seconds);
+        wait.step, steps_, wait.seconds);
     flush();
 }
 
@@ -183,27 +182,27 @@ void Console::report_slowness(std::size_t step, const policy::SlownessChange& ch
                               const Manifest& manifest) {
     if (job_.config.run.quiet) return;
     const std::string& host = manifest.hosts.at(static_cast<std::size_t>(change.rank));
-    out_ << fmt::format("step {:>5}/{}  rank {} on {}, {}, {}\n", step + 1, job_.steps, change.rank, host,
+    out_ << fmt::format("step {:>5}/{}  rank {} on {}, {}, {}\n", step + 1, steps_, change.rank, host,
                         describe_device(job_, manifest, change.rank), describe(change));
     flush();
 }
 
 void Console::report_plan_kept(std::size_t step, const std::string& why) {
     if (job_.config.run.quiet) return;
-    out_ << fmt::format("step {:>5}/{}  no plan change: {}\n", step, job_.steps, why);
+    out_ << fmt::format("step {:>5}/{}  no plan change: {}\n", step, steps_, why);
     flush();
 }
 
 void Console::report_settled_clocks(std::size_t step, const std::string& figures) {
     if (job_.config.run.quiet) return;
-    out_ << fmt::format("step {:>5}/{}  energy: {}\n", step, job_.steps, figures);
+    out_ << fmt::format("step {:>5}/{}  energy: {}\n", step, steps_, figures);
     flush();
 }
 
 void Console::report_plan_change(const plan::Decision& decision, const PlanChange& change) {
     if (job_.config.run.quiet) return;
-    out_ << fmt::format("step {:>5}/{}  plan {} -> {}{}: {}\n", decision.step, job_.steps, change.from,
-                        change.to, decision.reason.empty() ? "" : " (" + decision.reason + ")",
+    out_ << fmt::format("step {:>5}/{}  plan {} -> {}{}: {}\n", decision.step, steps_, change.from, change.to,
+                        decision.reason.empty() ? "" : " (" + decision.reason + ")",
                         describe_plan_change(decision, change));
     flush();
 }
@@ -249,7 +248,7 @@ void Console::print_summary(const Figures& f, const std::string& peak_descriptio
         f.growth_bytes ? fmt::format("grew by {} MB per rank; ", format_megabytes(*f.growth_bytes)) : "";
     out_ << fmt::format("  memory          {}{} MB predicted\n", growth, format_megabytes(f.predicted_bytes));
     if (f.early_end) {
-        out_ << fmt::format("  stopped         after step {} of {}: {}{}\n", f.early_end->step, job_.steps,
+        out_ << fmt::format("  stopped         after step {} of {}: {}{}\n", f.early_end->step, steps_,
                             f.early_end->reason, f.early_end->is_saved ? "; resume with --resume auto" : "");
         if (f.early_end->is_saved)
             out_ << fmt::format(

@@ -108,6 +108,23 @@ std::string describe_frozen_blocks(const plan::Plan& plan, const setup::Job& job
     return fmt::format("frozen    {}{} (freezing changes what the model learns)\n", depth, rule);
 }
 
+// Returns a line for each of --auto-pipe, --auto-dp and --batch-policy that has no effect; empty if there is
+// none.
+std::string describe_idle_options(const setup::Job& job, const plan::Plan& plan) {
+    const config::FreezeConfig& freeze = job.config.policy.freeze;
+    const bool follows = freeze.auto_pipe != config::AutoPipe::off;
+    std::string text;
+    if (follows && freeze.rule == config::FreezeRule::off)
+        text += "auto-pipe nothing to do, because --freeze is off and the number of frozen blocks stays\n";
+    else if (follows && plan.teams.size() == 1)
+        text += "auto-pipe nothing to do, because all ranks share all layers\n";
+    if (freeze.auto_dp.value_or(false) && !may_follow_depth(job.config.policy))
+        text += "auto-dp   nothing to do, because --auto-pipe frees no rank\n";
+    if (freeze.batch_policy == config::BatchPolicy::grow && !may_use_freed_ranks(job.config.policy))
+        text += "batch     does not grow, because the number of pipelines stays\n";
+    return text;
+}
+
 // Returns the line with the usable cores of the ranks, for example "cores     0-3 for rank 0 on node-1; 4-7 for
 // rank 1 on node-1". Lists at most four sets of cores.
 std::string describe_cores(const Manifest& manifest) {
@@ -164,7 +181,8 @@ std::string describe_run(const setup::Job& job, const Manifest& manifest, const 
         manifest.device, format_count(static_cast<std::size_t>(manifest.threads), "thread"));
     if (!manifest.gpu_messages.empty()) out << "messages  " << manifest.gpu_messages << '\n';
     if (!manifest.kernel_times.empty()) out << "kernels   times as measured, " << manifest.kernel_times << '\n';
-    out << describe_frozen_blocks(plan, job) << describe_cores(manifest) << describe_memory(memory);
+    out << describe_frozen_blocks(plan, job) << describe_idle_options(job, plan) << describe_cores(manifest)
+        << describe_memory(memory);
     const std::string elastic = setup::describe_elastic(job, plan);
     if (!elastic.empty()) out << "elastic   " << elastic << '\n';
     if (!manifest.slow.empty()) out << "slow      on purpose: " << setup::describe(manifest.slow) << '\n';

@@ -211,7 +211,7 @@ private:
         for (std::size_t step = first + 1; step < end; ++step)
             if (const std::uint64_t next_plan = plan_chooser.look_ahead(step)) return {step, next_plan};
         // The plan may change after the segment, so that no rank plans the next step yet.
-        return {.end = end, .next_plan = end < job().steps ? 1U : 0U};
+        return {.end = end, .next_plan = end < current().samples.count_steps() ? 1U : 0U};
     }
 
     // Returns null if the plan stays, or if a device has too little memory for the change.

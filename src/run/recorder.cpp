@@ -84,6 +84,7 @@ void Recorder::record_begin(const setup::PlanState& current, const setup::PlanOr
         compute_mean_skipped_fractions(current.plan.migrations, current.plan.skipped));
     if (!console_) return;
     predictor_.emplace(job_, current, ranks, peak.flops);
+    console_->set_steps(current.samples.count_steps());
     directory_->write_config(job_.config.ini_text);
     directory_->write_manifest(manifest_);
     print_head(current, origin, memory);
@@ -126,6 +127,7 @@ void Recorder::record_plan_change(const plan::Decision& decision, const records:
     figure_sum_->set_skipped_fractions(compute_mean_skipped_fractions(plan.migrations, plan.skipped));
     if (!console_) return;
     predictor_.emplace(job_, current, ranks, manifest_.peak.flops);
+    console_->set_steps(current.samples.count_steps());
     directory_->add_decision(decision);
     if (decision.policy != plan::reconfigure_policy) console_->report_plan_change(decision, change);
 }

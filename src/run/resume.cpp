@@ -26,6 +26,7 @@ namespace fs = std::filesystem;
 // Keys in the JSON object of make_run_facts().
 constexpr const char* config_key = "config";
 constexpr const char* ranks_key = "ranks";
+constexpr const char* samples_visited_key = "samples_visited";
 constexpr const char* memory_limits_key = "memory_limits";
 
 constexpr const char* steps_key = "--steps";  // key in "options"; set even if --epochs determines the steps
@@ -97,11 +98,11 @@ void refuse_another_model(const setup::Job& job) {
     }
 }
 
-void refuse_finished_run(const setup::Job& job) {
-    if (job.completed_steps < job.steps) return;
+void refuse_finished_run(const setup::Job& job, const setup::StepSamples& samples) {
+    const std::size_t steps = samples.count_steps();
+    if (job.completed_steps < steps) return;
     throw ConfigError(cat(job.stored_model->path(), " was saved after step ", job.completed_steps,
-                          ", and the run ends after step ", job.steps,
-                          "; raise --steps or --epochs to continue"));
+                          ", and the run ends after step ", steps, "; raise --steps or --epochs to continue"));
 }
 
 // Returns an empty list if the checkpoint has no valid limits.
@@ -178,8 +179,9 @@ std::string describe_rate_change(const setup::Job& job) {
     std::size_t saved_steps = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), saved_steps);
     if (error != std::errc() || saved_steps == 0 || saved_steps == job.steps) return {};
-    const double saved_rate = compute_learning_rate(job.config.optimizer, job.completed_steps, saved_steps);
-    const double new_rate = compute_learning_rate(job.config.optimizer, job.completed_steps, job.steps);
+    const auto step = static_cast<double>(job.completed_steps);
+    const double saved_rate = compute_learning_rate(job.config.optimizer, step, saved_steps);
+    const double new_rate = compute_learning_rate(job.config.optimizer, step, job.steps);
     constexpr double min_relative_change = 1e-3;
     if (std::abs(new_rate - saved_rate) <= min_relative_change * saved_rate) return {};
     return fmt::format(
@@ -188,7 +190,14 @@ std::string describe_rate_change(const setup::Job& job) {
         job.steps, saved_steps, job.completed_steps + 1, new_rate, saved_rate, saved_steps);
 }
 
-void resume_job(setup::Job& job) {
+// The plan of the checkpoint may have had another number of samples per step, which choose_first_plan() sets.
+void resume_samples(const Json& facts, const setup::Job& job, setup::StepSamples& samples) {
+    samples.first_step = job.completed_steps;
+    samples.first_sample = facts.value(samples_visited_key, job.completed_steps * samples.batch);
+}
+
+void resume_job(setup::Setup& setup) {
+    setup::Job& job = setup.job;
     const Json facts = parse_run_facts(*job.stored_model);
     refuse_another_run(job, facts);
     refuse_another_model(job);
@@ -196,7 +205,8 @@ void resume_job(setup::Job& job) {
     job.resumes = true;
     job.completed_steps = job.stored_model->step();
     job.earlier_steps = read_earlier_steps(facts, job.completed_steps);
-    refuse_finished_run(job);
+    resume_samples(facts, job, setup.current.samples);
+    refuse_finished_run(job, setup.current.samples);
     job.rate_change = describe_rate_change(job);
 }
 
@@ -211,7 +221,7 @@ setup::Setup set_up_from_checkpoint(const config::RunConfig& config, int ranks) 
             std::make_shared<const plan::RankProfiles>(setup::read_fitting_profiles(config, setup.job.model));
     }
     if (checkpoint) {
-        resume_job(setup.job);
+        resume_job(setup);
         check_coming_steps(setup.job, setup.current);
     }
     if (continues_in_place(config.run, checkpoint)) setup.job.kept_steps = setup.job.completed_steps;
@@ -227,7 +237,7 @@ std::string make_run_facts(const setup::Job& job, const setup::PlanState& curren
     Json option_values = Json::object();
     for (const config::OptionValue& option : job.config.options.values)
         option_values[option.name] = option.value;
-    Json facts{{"samples_visited", progress.observed.step * job.config.run.batch},
+    Json facts{{samples_visited_key, current.samples.count_visits(progress.observed.step)},
                {"corpus_sha256", job.corpus->info().checksum},
                {"options", std::move(fixed_options)},
                {config_key, std::move(option_values)},

@@ -26,9 +26,9 @@ public:
         std::size_t step = job_.completed_steps;
         // A run that stops saves its last checkpoint before the evaluation that is due after the same step.
         if (context_.plan_chooser.lacks_evaluation(step)) evaluate(step);
-        while (step < job_.steps && !stop_) step = execute_segment(step);
+        while (step < count_steps() && !stop_) step = execute_segment(step);
         backend_.save(step, true);
-        const bool is_done = step == job_.steps;
+        const bool is_done = step == count_steps();
         const std::optional<records::Evaluation> validation = is_done ? evaluate(step) : std::nullopt;
         finish(step, validation);
         return is_done ? Ending::done : Ending::stopped;
@@ -52,14 +52,14 @@ private:
             const device::TraceSpan span(tracing_.trace(), device::TraceLane::step, "step");
             for (records::StepOutcome& outcome : backend_.trainer().step()) {
                 const bool ends_run =
-                    end == job_.steps || stop_ || outcome.stop.reason != records::StopReason::none;
+                    end == count_steps() || stop_ || outcome.stop.reason != records::StopReason::none;
                 if (ends_run && outcome.step + 1 == end) backend_.add_last_energy(outcome);
                 backend_.settle(std::move(outcome), [this](records::StepOutcome& settled) { record(settled); });
             }
             if (stop_) end = backend_.trainer().end_segment_early();
             backend_.advance_saving();
         }
-        if (end == job_.steps || stop_) return end;
+        if (end == count_steps() || stop_) return end;
         if (is_due(job_.config.run.eval_every, end)) evaluate(end);
         if (is_due(job_.config.run.checkpoint_every, end)) backend_.save(end, false);
         return end;
@@ -71,6 +71,8 @@ private:
         const device::TraceSpan span(trace, device::TraceLane::compute, "decision");
         return backend_.plan_segment(first);
     }
+
+    std::size_t count_steps() const { return context_.current.samples.count_steps(); }
 
     static bool is_due(std::size_t period, std::size_t step) { return period > 0 && step % period == 0; }
 
@@ -130,7 +132,7 @@ private:
     void finish(std::size_t step, const std::optional<records::Evaluation>& validation) {
         records::Figures figures = backend_.compute_figures(validation);
         figures.before_clocks = context_.plan_chooser.origin().baseline;
-        if (step < job_.steps)
+        if (step < count_steps())
             figures.early_end = {.step = step, .reason = rank::describe(*stop_, job_.config)};
         backend_.finish_saving();
         write_trace();

@@ -57,7 +57,7 @@ std::vector<stage::BatchShape> find_largest_microbatches(const Job& job, const P
     const std::size_t count = state.microbatch_samples;
     std::vector<stage::BatchShape> shapes;
     if (state.max_microbatch_rows > 0) {
-        shapes.push_back(make_full_microbatch(state.max_microbatch_rows, job.config.run.batch));
+        shapes.push_back(make_full_microbatch(state.max_microbatch_rows, state.samples.batch));
     } else if (!index.train.empty()) {
         const std::size_t max_epochs = 1 + (count + index.train.size() - 2) / index.train.size();
         shapes.push_back(find_largest_microbatch(index.train, count, max_epochs, policy, index.max_length));
@@ -223,7 +223,7 @@ private:
     // Sets the sizes for micro-batches of at most `rows` rows with the lowest of the recomputations in
     // `state_`. Returns true if the plan fits with all of these.
     bool fits_lowest_level(std::size_t rows, const stage::GradientPlan& gradients) {
-        state_.step_levels.front().largest_microbatch = make_full_microbatch(rows, job_.config.run.batch);
+        state_.step_levels.front().largest_microbatch = make_full_microbatch(rows, state_.samples.batch);
         set_largest_rows(state_.step_levels);
         const auto fits_rank = [&](const RankMemory& memory) {
             return memory.total() <= job_.config.layout.memory_limit;
@@ -281,7 +281,7 @@ void check_forming_by_time(const config::RunConfig& config, const model::ModelCo
 }
 
 void size_microbatches(const Job& job, const PlanRequest& request, int ranks, bool trains, PlanState& state) {
-    state.microbatch_samples = count_microbatch_samples(job.config.run.batch, state.plan);
+    state.microbatch_samples = count_microbatch_samples(state.samples.batch, state.plan);
     PlanFitter fitter(job, request, ranks, trains, state);
     if (!trains || !forms_by_time(job.config.schedule.length) || job.samples.train.empty()) return fitter.fit();
     check_forming_by_time(job.config, job.model, state.plan);

@@ -140,7 +140,10 @@ bool may_begin_with_other_layout(const config::RunConfig& config, const plan::Pl
 }
 
 PlanState make_first_plan(const Job& job, int ranks, bool trains) {
+    const std::size_t batch = job.config.run.batch;
     PlanState state{.plan = plan_run(job.config, job.model, ranks)};
+    state.samples = {
+        .batch = batch, .first_batch = batch, .first_pipelines = count_pipelines(state.plan.layout)};
     check_elastic(job.config, job.model, state.plan);
     PlanRequest request = make_plan_request(job.config);
     request.may_exceed_memory = trains && may_begin_with_other_layout(job.config, state.plan);
@@ -232,10 +235,9 @@ std::size_t count_microbatch_samples(std::size_t batch, const plan::Plan& plan) 
     return (batch + microbatches - 1) / microbatches;
 }
 
-void check_batch_is_enough(const config::RunConfig& config, const plan::Plan& plan,
-                           const PlanRequest& request) {
+void check_batch_is_enough(const config::RunConfig& config, const plan::Plan& plan, const PlanRequest& request,
+                           std::size_t batch) {
     const auto microbatches = static_cast<std::size_t>(plan.microbatches());
-    const std::size_t batch = config.run.batch;
     if (batch >= microbatches || forms_by_time(config.schedule.length)) return;
     const std::string factors = request.is_per_replica
                                     ? cat(" (", format_count(microbatches / request.microbatches, "replica"),
@@ -261,6 +263,17 @@ void check_freezing(const config::RunConfig& config) {
         throw ConfigError(
             "--freeze-thaw loss cannot be combined with --elastic length, because the next step may not fit "
             "into memory after blocks thaw; remove one of them");
+    if (freeze.thaws && freeze.auto_pipe != config::AutoPipe::off)
+        throw ConfigError(
+            "--freeze-thaw loss cannot be combined with --auto-pipe, because the layout for more frozen blocks "
+            "may lack memory after they thaw; remove one of them");
+    const bool is_synthetic = is_ghost_run(config) && config.data.corpus.empty();
+    const bool counts_epochs = config.run.steps == 0 && config.data.epochs > 0;
+    if (may_grow_batch(config.policy) && !counts_epochs && !(is_synthetic && freeze.every > 0))
+        throw ConfigError(
+            "--batch-policy grow changes the number of samples of a step, so that --steps does not say how "
+            "many "
+            "samples the run visits; set --epochs E in place of --steps");
     if (config::is_clock_costs_file(config.policy.clock_costs))
         throw ConfigError(cat("the costs in --clock-costs ", config.policy.clock_costs,
                               " were measured with one number of frozen blocks, but --freeze changes it; use "
@@ -287,10 +300,11 @@ Setup set_up_training(const config::RunConfig& config, int ranks, const std::opt
     Job& job = setup.job;
     job.kernels = read_profiled_kernels(config, ranks);
     job.clock_costs = read_clock_costs(config);
-    check_batch_is_enough(config, plan, make_plan_request(config));
+    check_batch_is_enough(config, plan, make_plan_request(config), config.run.batch);
     check_freezing(config);
     check_evaluation(config, job.samples);
     job.steps = count_steps(config, job.samples.train.size());
+    setup.current.samples.all = job.steps * config.run.batch;
     if (!checkpoint) check_coming_steps(job, setup.current);
     return setup;
 }

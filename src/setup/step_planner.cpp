@@ -207,10 +207,10 @@ const PlannedStep& StepPlanner::plan_step(std::size_t step) {
     if (known != recent_steps_.end()) return *known;
     const double begin = device::now_seconds();
     if (recent_steps_.size() == recent_steps) recent_steps_.pop_front();
-    const std::size_t batch = job_.config.run.batch;
     const plan::LengthPolicy policy = job_.config.schedule.length;
     const std::vector<data::Sample>& samples = job_.samples.train;
-    const std::vector<plan::SampleVisit> visits = sampler_.list_visits(step * batch, batch);
+    const std::vector<plan::SampleVisit> visits =
+        sampler_.list_visits(current_.samples.count_visits(step), current_.samples.batch);
     PlannedStep planned{.step = step, .microbatches = {}};
     for (const plan::SampleVisit& visit : visits) {
         const std::size_t length = samples[visit.sample].length;
@@ -260,7 +260,9 @@ std::vector<std::vector<plan::SampleVisit>> StepPlanner::form_microbatches(
     return std::move(fastest.step.microbatches);
 }
 
-std::uint64_t StepPlanner::find_hash(std::size_t step) { return step < job_.steps ? plan_step(step).hash : 0; }
+std::uint64_t StepPlanner::find_hash(std::size_t step) {
+    return step < current_.samples.count_steps() ? plan_step(step).hash : 0;
+}
 
 std::vector<stage::BatchShape> StepPlanner::list_shapes(std::size_t step) {
     std::vector<stage::BatchShape> shapes;
@@ -273,12 +275,12 @@ std::string explain_lack_of_microbatches(const Job& job, const PlanState& curren
     const std::size_t max_rows = current.max_microbatch_rows;
     if (max_rows == 0) return "";
     const auto microbatches = static_cast<std::size_t>(current.plan.microbatches());
-    const std::size_t batch = job.config.run.batch;
+    const std::size_t batch = current.samples.batch;
     if (max_rows / job.samples.max_length * microbatches >= batch) return "";  // enough for the longest samples
     const data::Sampler sampler(job.samples.train.size(), job.config.run.seed, job.config.data.order);
-    for (std::size_t step = job.completed_steps; step < job.steps; ++step) {
+    for (std::size_t step = job.completed_steps; step < current.samples.count_steps(); ++step) {
         std::vector<std::size_t> lengths;
-        for (const plan::SampleVisit& visit : sampler.list_visits(step * batch, batch))
+        for (const plan::SampleVisit& visit : sampler.list_visits(current.samples.count_visits(step), batch))
             lengths.push_back(job.samples.train[visit.sample].length);
         const std::size_t needed = policy::count_fewest_microbatches(
             std::move(lengths), {.is_packed = is_packed(job.config.schedule.length), .max_rows = max_rows});

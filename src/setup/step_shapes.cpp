@@ -9,11 +9,12 @@ std::size_t count_targets(const Job& job, const std::vector<plan::SampleVisit>& 
     return rows;
 }
 
-std::vector<std::uint32_t> list_sample_lengths(const Job& job, std::size_t step) {
-    const std::size_t batch = job.config.run.batch;
+std::vector<std::uint32_t> list_sample_lengths(const Job& job, const StepSamples& step_samples,
+                                               std::size_t step) {
     const data::Sampler sampler(job.samples.train.size(), job.config.run.seed, job.config.data.order);
     std::vector<std::uint32_t> lengths;
-    for (const plan::SampleVisit& visit : sampler.list_visits(step * batch, batch))
+    const std::size_t visits = step_samples.count_visits(step);
+    for (const plan::SampleVisit& visit : sampler.list_visits(visits, step_samples.batch))
         lengths.push_back(static_cast<std::uint32_t>(job.samples.train[visit.sample].length));
     return lengths;
 }

@@ -159,8 +159,9 @@ private:
         for (std::size_t stage = 0; stage < shards_.size(); ++stage) {
             const double scale = optim::compute_clip_scale(
                 rule_.clips_per_stage ? std::sqrt(squares[stage]) : norm, job_.config.optimizer.clip);
-            optimizers_[stage].update(stream_, newest, model_.gradients(),
-                                      compute_learning_rate(job_.config.optimizer, step, job_.steps), scale);
+            optimizers_[stage].update(
+                stream_, newest, model_.gradients(),
+                compute_learning_rate(job_.config.optimizer, static_cast<double>(step), job_.steps), scale);
             if (rule_.clips_per_stage ? !shards_[stage].empty() : stage == 0) count_update(scale < 1);
         }
     }

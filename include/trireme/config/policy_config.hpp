@@ -120,6 +120,12 @@ inline bool may_use_freed_ranks(const PolicyConfig& policy) {
     return may_follow_depth(policy) && policy.freeze.auto_dp.value_or(true);
 }
 
+// True if steps have more samples when there are more pipelines.
+inline bool may_grow_batch(const PolicyConfig& policy) {
+    return policy.freeze.batch_policy == BatchPolicy::grow && policy.freeze.rule != FreezeRule::off &&
+           policy.freeze.auto_pipe != AutoPipe::off;
+}
+
 // True if parameters and optimizer state may move during a run.
 inline bool may_move_state(const PolicyConfig& policy) {
     return policy.straggler == StragglerPolicy::uneven || policy.freeze.rule != FreezeRule::off ||

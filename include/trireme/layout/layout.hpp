@@ -73,6 +73,9 @@ void check_layout(const Layout& layout, int ranks, std::size_t layers, const std
 // grid, team d * pipe + p is at position p of the pipeline of data-parallel replica d.
 std::vector<Team> make_teams(const Layout& layout);
 
+// Returns the number of replicas of the stage that has the fewest.
+std::size_t count_pipelines(const Layout& layout);
+
 // Returns the index of the team that holds replica `replica` of stage `stage`.
 int find_team(const std::vector<Team>& teams, const Layout& layout, int stage, int replica);
 

@@ -41,6 +41,6 @@ void check_optimizer(const OptimizerConfig& config);
 //   wsd        warmup-stable-decay: rate, then linear decay over the last tenth of the schedule (at least one
 //              step), so that the first step after the schedule has min_rate
 // After the schedule the rate stays constant.
-double compute_learning_rate(const OptimizerConfig& config, std::size_t step, std::size_t steps);
+double compute_learning_rate(const OptimizerConfig& config, double step, std::size_t steps);
 
 }  // namespace trireme::optim

@@ -35,6 +35,7 @@ struct Decision {
     std::size_t step = 0;                            // the plan changes after this step
     layout::Layout layout = {};                      // the layout of the new plan
     std::optional<int> microbatches = {};            // number per step, over all replicas; empty if unchanged
+    std::optional<std::size_t> batch = {};           // samples per step; empty if they follow from the options
     std::optional<std::string> schedule = {};        // name of the new schedule; empty if unchanged
     std::optional<int> frozen = {};                  // see Plan::frozen; empty if unchanged
     std::vector<double> skipped = {};                // per rank; see Plan::skipped
@@ -73,6 +74,7 @@ inline bool is_part_of_series(const Decision& decision) {
 // Parses `text`, the content of `file`, which has one decision per line:
 //
 //   {"step": 5, "policy": "by hand", "from": "31a0...", "to": "7bcb...", "layout": {...}, "microbatches": 4,
+//   "batch": 64,
 //    "schedule": "1f1b", "frozen": 8, "left_out": [0, 0.75],
 //    "migrations": [{"from": 1, "to": 0, "parts": [0.25, 0.25, 0.25, 0.25]}],
 //    "extra_forwards": [1, 0], "clocks": ["1530 14*900 1530", ["16*900", "16*990"]],

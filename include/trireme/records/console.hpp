@@ -17,6 +17,9 @@ public:
     // `out` and `job` must outlive the console.
     Console(std::ostream& out, const setup::Job& job);
 
+    // Sets the number of steps of the run, which changes of plan may change.
+    void set_steps(std::size_t steps) { steps_ = steps; }
+
     // Prints the head of the log: model, corpus, layout, memory and so on. `origin` says which plan a resumed
     // run begins with, and why; it may be empty. `memory` is the predicted memory of the rank that needs the
     // most memory.
@@ -53,6 +56,7 @@ private:
 
     std::ostream& out_;
     const setup::Job& job_;
+    std::size_t steps_;
     double step_seconds_ = 0;     // total duration of the steps since the run was started or resumed
     std::size_t step_count_ = 0;  // number of these steps, printed or not
     bool has_reported_wait_ = false;

@@ -20,6 +20,7 @@
 #include "trireme/setup/rank_memory.hpp"
 #include "trireme/setup/simulated_device.hpp"
 #include "trireme/setup/slow_ranks.hpp"
+#include "trireme/setup/step_samples.hpp"
 #include "trireme/stage/gradient_exchange.hpp"
 #include "trireme/stage/predict.hpp"
 
@@ -49,8 +50,10 @@ struct Job {
     device::DType dtype = device::DType::f32;
     device::MemorySpace memory_space = device::MemorySpace::host;  // memory space of tensors
     layout::BucketRules buckets = {};
-    std::size_t steps = 0;  // steps of the whole run, including those before a resume; 0 for an evaluation
-    bool resumes = false;   // `stored_model` is a checkpoint of this run
+    // Steps of the whole run with --batch samples, including those before a resume; 0 for an evaluation. With
+    // --batch-policy grow, the run has fewer steps: see StepSamples::count_steps().
+    std::size_t steps = 0;
+    bool resumes = false;                        // `stored_model` is a checkpoint of this run
     std::optional<std::size_t> kept_steps = {};  // steps whose records stay; empty for a new run directory
     std::size_t completed_steps = 0;  // number of steps up to the checkpoint; 0 if the run does not resume
     EarlierSteps earlier_steps = {};  // summary of the completed steps
@@ -78,6 +81,7 @@ struct StepLevel {
 // The current plan and the values that follow from it. A change of plan replaces the whole struct.
 struct PlanState {
     plan::Plan plan;
+    StepSamples samples = {};
     // Maximum number of samples per micro-batch in evaluations. This maximum applies to training, too, unless
     // micro-batches are formed by time.
     std::size_t microbatch_samples = 1;
@@ -112,9 +116,10 @@ void check_batch_size(const config::RunConfig& config);
 // Returns the number of samples in the largest micro-batch of a plan for `batch` samples per step.
 std::size_t count_microbatch_samples(std::size_t batch, const plan::Plan& plan);
 
-// Throws ConfigError if a step has fewer samples than micro-batches, unless micro-batches are formed by time.
-// The message explains their number with `request`, from which `plan` was made.
-void check_batch_is_enough(const config::RunConfig& config, const plan::Plan& plan, const PlanRequest& request);
+// Throws ConfigError if a step of `batch` samples has fewer samples than micro-batches, unless micro-batches
+// are formed by time. The message explains their number with `request`, from which `plan` was made.
+void check_batch_is_enough(const config::RunConfig& config, const plan::Plan& plan, const PlanRequest& request,
+                           std::size_t batch);
 
 // Sets up training on `ranks` ranks. Parameters come from the checkpoint at path `checkpoint` if set, otherwise
 // from --init. Throws ConfigError if options cannot be used. With a checkpoint, the caller must also call

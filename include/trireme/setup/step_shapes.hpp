@@ -17,7 +17,8 @@ namespace trireme::setup {
 std::size_t count_targets(const Job& job, const std::vector<plan::SampleVisit>& visits);
 
 // Returns the lengths of the samples of a training step (from 0), in tokens.
-std::vector<std::uint32_t> list_sample_lengths(const Job& job, std::size_t step);
+std::vector<std::uint32_t> list_sample_lengths(const Job& job, const StepSamples& step_samples,
+                                               std::size_t step);
 
 // Returns the shape of `microbatch`, a micro-batch of training samples.
 stage::BatchShape make_batch_shape(const Job& job, const plan::Microbatch& microbatch);

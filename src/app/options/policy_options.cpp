@@ -172,6 +172,12 @@ std::vector<Option> make_freeze_options(config::FreezeConfig& freeze) {
                                       "ranks that --auto-pipe frees hold more replicas; otherwise they stay "
                                       "idle. If unset, on with --auto-pipe"},
                                      freeze.auto_dp));
+    all.push_back(make_choice_option(
+        {"batch-policy", "", "number of samples of a step when --auto-pipe changes the number of pipelines"},
+        freeze.batch_policy,
+        {{"fixed", config::BatchPolicy::fixed, "--batch: exact, as if the layout had not changed"},
+         {"grow", config::BatchPolicy::grow,
+          "each pipeline keeps its samples, and the learning rate grows in proportion (PipeTransformer)"}}));
     return all;
 }
 
@@ -211,7 +217,7 @@ std::vector<Option> make_elastic_options(config::PolicyConfig& policy) {
                      {"offload", config::ElasticMeans::offload,
                       "optimizer state leaves the memory during the step"}}),
                 [&policy] { return is_elastic_by_length(policy); },
-                {"steps that follow the lengths of samples", "--elastic length or both,"})};
+                {"steps that follow the lengths of samples", "--elastic length"})};
 }
 
 std::vector<Option> make_policy_options(config::PolicyConfig& policy) {

@@ -59,7 +59,7 @@ ForecastInputs make_inputs_without_corpus(const config::RunConfig& run, int rank
                           .memory_space = setup::find_memory_space(run.precision.device),
                           .assumption = {}};
     inputs.plan = setup::plan_run(run, inputs.model, ranks);
-    check_batch_is_enough(run, inputs.plan, setup::make_plan_request(run));
+    check_batch_is_enough(run, inputs.plan, setup::make_plan_request(run), run.run.batch);
     setup::check_batch_size(run);
     setup::check_forming_by_time(run, inputs.model, inputs.plan);
     inputs.largest_microbatches.push_back(make_assumed_microbatch(

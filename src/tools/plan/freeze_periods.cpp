@@ -75,7 +75,7 @@ std::vector<PeriodForecast> forecast_trajectory(const PlanConfig& config, std::s
         adapt::ForecastStep step = forecast.advance();
         periods.push_back(describe_period(periods.size(), std::move(step), forecast, ranks));
         const std::size_t next = forecast.find_next_period();
-        if (next >= forecast.job().steps) break;
+        if (next >= forecast.current().samples.count_steps()) break;
         forecast.skip_to(next);
     }
     return periods;

@@ -68,7 +68,7 @@ TEST(LearningRate, FallsOverTheHorizonAndStaysAtItsMinimum) {
     OptimizerConfig config = with(RateSchedule::cosine);
     config.horizon = 20;
 
-    for (const std::size_t step : {0, 7, 20})
+    for (const double step : {0, 7, 20})
         EXPECT_EQ(compute_learning_rate(config, step, 100), compute_learning_rate(config, step, 20));
     EXPECT_EQ(compute_learning_rate(config, 60, 100), 0.25);
 }

@@ -80,7 +80,8 @@ TEST(DecisionJson, NamesTheLineAndKeyOfAnError) {
     EXPECT_EQ(
         refusal_of_decisions(R"({"step": 2})"),
         "my.jsonl, line 1 has no \"layout\"; the known keys are step, layout, policy, from, to, microbatches, "
-        "schedule, frozen, left_out, migrations, extra_forwards, clocks, reason, causes, terms, seconds");
+        "batch, schedule, frozen, left_out, migrations, extra_forwards, clocks, reason, causes, terms, "
+        "seconds");
     EXPECT_EQ(refusal_of_decisions(line(1, R"(, "left_out": [0, 1])")),
               "my.jsonl, line 1: left_out[1] is 1; it must be a fraction: at least 0 and less than 1");
     EXPECT_EQ(refusal_of_decisions(line(1, R"(, "migrations": [{"from": 1, "to": 0}])")),

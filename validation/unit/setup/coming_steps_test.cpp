@@ -23,6 +23,7 @@ TEST(ComingSteps, AreCheckedFromTheFirstOneThatRemains) {
     const PlanState current{
         .plan =
             plan::make_plan({.layout = {.layers = 1, .stages = {{{0, 1}, {{{0}, {1}}}}}}, .microbatches = 2}),
+        .samples = {.batch = 4, .first_batch = 4, .all = 8},
         .max_microbatch_rows = 100};
 
     EXPECT_TRUE(

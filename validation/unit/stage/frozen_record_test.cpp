@@ -80,9 +80,10 @@ TEST_P(FrozenRecord, AgreesOnTenStepsAtChangingDepths) {
         losses.push_back(model.forward_backward(stream, padded_.batch(), {.loss_scale = 1 / count}) / count);
         norms.push_back(
             std::sqrt(compute_sum_of_squares(stream, model.gradients(), frozen.optimizer().shards(), scratch)));
-        frozen.optimizer().update(stream, model.values(), model.gradients(),
-                                  compute_learning_rate(record_.optimizer, step, expected.depths.size()),
-                                  optim::compute_clip_scale(norms.back(), record_.optimizer.clip));
+        frozen.optimizer().update(
+            stream, model.values(), model.gradients(),
+            compute_learning_rate(record_.optimizer, static_cast<double>(step), expected.depths.size()),
+            optim::compute_clip_scale(norms.back(), record_.optimizer.clip));
     }
     losses.push_back(frozen.model().evaluate(stream, padded_.batch()).loss / count);
 

@@ -40,9 +40,10 @@ TEST_P(HuggingFace, AgreesOnTenStepsOfAdamW) {
         launch(stream, kernels::Fill{.output = stage.gradients().all(), .value = 0});
         losses.push_back(stage.forward_backward(stream, padded_.batch(), {.loss_scale = 1 / count}) / count);
         norms.push_back(std::sqrt(compute_sum_of_squares(stream, stage.gradients(), all, scratch)));
-        optimizer.update(stream, stage.values(), stage.gradients(),
-                         compute_learning_rate(record_.optimizer, step, record_.norms.size()),
-                         optim::compute_clip_scale(norms.back(), record_.optimizer.clip));
+        optimizer.update(
+            stream, stage.values(), stage.gradients(),
+            compute_learning_rate(record_.optimizer, static_cast<double>(step), record_.norms.size()),
+            optim::compute_clip_scale(norms.back(), record_.optimizer.clip));
     }
     losses.push_back(stage.evaluate(stream, padded_.batch()).loss / count);
 

@@ -1,0 +1,74 @@
+// Runs with --batch-policy grow: more pipelines have more samples per step, and nothing else changes.
+#include "messages/straggler_runs.hpp"
+
+namespace trireme::messages {
+namespace {
+
+constexpr const char* of_training =
+    "--corpus corpus.h5 --validation-share 0.2 --long truncate --model gpt2-tiny --layers 6 --width 16 --heads "
+    "4 "
+    "--mlp-width 32 --positions 32 --batch 4 --dtype f64 --device reference --dropout 0.1 --threads 1 "
+    "--warmup-steps 3 --lr-schedule linear ";
+constexpr const char* of_rule =
+    "--freeze schedule --freeze-alpha 0.6 --auto-pipe published --batch-policy grow ";
+
+class GrowingBatch : public Stragglers {
+protected:
+    void SetUp() override {
+        Stragglers::SetUp();
+        if (IsSkipped()) return;
+        json cluster = slow_abacus();
+        cluster["devices_per_node"] = 4;
+        write("double.json", cluster.dump());
+    }
+
+    void simulate(const std::string& options, int ranks) const {
+        const Outcome outcome = run("simulate --ranks " + std::to_string(ranks) +
+                                    " --cluster double.json --epochs 6 " + of_training + options);
+        ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+    }
+
+    std::vector<double> rates(const std::string& folder) const {
+        std::vector<double> all;
+        for (const json& step : training_steps(folder)) all.push_back(step.at("lr"));
+        return all;
+    }
+};
+
+// One rank replays the decisions with its own layout, so that it is given the same batches.
+TEST_F(GrowingBatch, MatchesASingleRankWithTheSameBatches) {
+    simulate(std::string(of_rule) + "--pipe 4 --checkpoint-every 2 --run-dir grown", 4);
+
+    std::string replayed;
+    std::set<int> batches;
+    for (json decision : decisions("grown")) {
+        batches.insert(decision.at("batch").get<int>());
+        decision["layout"] = {{"layers", 15},
+                              {"stages", {{{"layers", {0, 15}}, {"replicas", {{{"ranks", {0}}}}}}}}};
+        decision.erase("from");
+        decision.erase("to");
+        replayed += decision.dump() + '\n';
+    }
+    ASSERT_GE(batches.size(), 2U);
+    write("one.jsonl", replayed);
+    simulate("--decisions one.jsonl --run-dir one", 1);
+    EXPECT_LE(max_relative_difference(losses("grown"), losses("one")), 1e-10);
+    EXPECT_EQ(rates("grown"), rates("one"));
+
+    const int middle = static_cast<int>(losses("grown").size()) / 2 / 2 * 2;
+    simulate(std::string(of_rule) + "--pipe 4 --resume grown/checkpoints/step-" + std::to_string(middle) +
+                 " --run-dir rest",
+             4);
+    const std::vector<double> all = losses("grown");
+    EXPECT_EQ(losses("rest"), std::vector<double>(all.begin() + middle, all.end()));
+}
+
+TEST_F(GrowingBatch, CountsEpochs) {
+    const Outcome outcome = run("simulate --ranks 4 --cluster double.json --pipe 4 " +
+                                std::string(of_training) + of_rule + "--steps 9");
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_NE(outcome.err.find("set --epochs E in place of --steps"), std::string::npos) << outcome.err;
+}
+
+}  // namespace
+}  // namespace trireme::messages
