@@ -51,7 +51,11 @@ LayoutChooser::LayoutChooser(const setup::Job& job, const setup::PlanState& curr
         .job = job, .current = current.plan, .origin = origin_, .nodes = nodes, .frozen = frozen};
     if (may_plan_depth(job.config.policy)) {
         policy::DepthRules rules = make_depth_rules(facts);
-        rules.is_possible = [this](const policy::Candidate& each) { return outlook_.is_possible(each); };
+        rules.predict = [this](const policy::Candidate& each,
+                               const plan::StepAhead& step) -> std::optional<double> {
+            const auto outlook = outlook_.predict_step(each, step);
+            return outlook ? std::optional(outlook->seconds) : std::nullopt;
+        };
         propose_for_depth_ = make_depth_proposer(std::move(rules));
     }
     if (!follows_lengths(job, current.plan)) return;
@@ -249,9 +253,9 @@ void LayoutChooser::check_memory() {
                                                  .nodes = outlook_.nodes(),
                                                  .frozen = current_.plan.frozen});
     rules.memory_limit = 0;
-    rules.is_possible = [&](const policy::Candidate& each) {
+    rules.predict = [&](const policy::Candidate& each, const plan::StepAhead&) -> std::optional<double> {
         smallest_bytes = std::min(smallest_bytes, outlook_.predict_bytes(each));
-        return false;  // the next candidate is considered, too
+        return std::nullopt;  // the next candidate is considered, too
     };
     make_depth_proposer(std::move(rules))(observed, current);
     throw ConfigError(cat("--memory-limit ", format_with_commas(job_.config.layout.memory_limit),

@@ -136,7 +136,6 @@ policy::DepthRules make_depth_rules(const RuleFacts& facts) {
     const setup::Job& job = facts.job;
     policy::DepthRules rules{.layers = make_length_rules(facts),
                              .max_stages = facts.origin.stages.size(),
-                             .max_microbatches = job.config.run.batch,
                              .nodes = facts.nodes,
                              .memory_limit = find_least_memory(job, facts.nodes.size())};
     if (!may_use_freed_ranks(job.config.policy))
