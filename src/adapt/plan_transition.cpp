@@ -160,7 +160,10 @@ std::size_t predict_plan_bytes(const setup::Job& job, const setup::PlanState& st
 std::size_t compute_elements_in_flight(const PlanTransition& transition, const setup::Job& job, int ranks) {
     const std::size_t element_bytes = byte_size(accumulator_type(job.dtype));
     const std::size_t limit = job.config.layout.memory_limit;
-    if (limit == 0) return max_bytes_in_flight / element_bytes;
+    // With --auto-pipe, blocks freeze at their step even if a rank holds its parameters twice for a moment.
+    const bool keeps_layout = transition.from.plan.layout == transition.to.plan.layout;
+    if (limit == 0 || (keeps_layout && may_follow_depth(job.config.policy)))
+        return max_bytes_in_flight / element_bytes;
     std::size_t max_moving_bytes = 0;
     for (int rank = 0; rank < ranks; ++rank) {
         const std::size_t bytes = transition.predict_moving_bytes(job, rank);

@@ -146,13 +146,12 @@ void RankTrainer::prepare_next_step() {
 std::unique_ptr<RankTrainer::StepInFlight> RankTrainer::prepare_step(std::size_t step) {
     const setup::PlannedStep& planned = planner_.plan_step(step);
     auto step_in_flight = std::make_unique<StepInFlight>();
-    step_in_flight->outcome = {
-        .step = step,
-        .coming_step = step + setup::count_steps_to_compare(current_.plan),
-        .learning_rate = current_.samples.compute_learning_rate(job_.config.optimizer, step),
-        .size = planned.size,
-        .microbatches = planned.count_filled(),
-        .planning_seconds = planned.planning_seconds};
+    step_in_flight->outcome = {.step = step,
+                               .coming_step = step + setup::count_steps_to_compare(current_.plan),
+                               .learning_rate = current_.samples.find_rate(job_.config.optimizer, step),
+                               .size = planned.size,
+                               .microbatches = planned.count_filled(),
+                               .planning_seconds = planned.planning_seconds};
     step_in_flight->work = {.loss_scale = 1 / static_cast<double>(planned.size.targets),
                             .levels = planned.fit.levels,
                             .offloads_state = planned.fit.offloads_state};

@@ -11,7 +11,6 @@
 #include "trireme/comm/communicator.hpp"
 #include "trireme/config/config.hpp"
 #include "trireme/data/batch.hpp"
-#include "trireme/model/config.hpp"
 #include "trireme/plan/rank_profiles.hpp"
 #include "trireme/setup/gpu_clocks.hpp"
 #include "trireme/setup/plan_origin.hpp"

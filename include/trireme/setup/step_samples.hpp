@@ -30,7 +30,7 @@ struct StepSamples {
 
     // Returns the learning rate of `step`. The schedule follows the visited samples, as if all steps had
     // `first_batch` samples, and the rate is linear in the samples of the step.
-    double compute_learning_rate(const optim::OptimizerConfig& config, std::size_t step) const {
+    double find_rate(const optim::OptimizerConfig& config, std::size_t step) const {
         const auto base = static_cast<double>(first_batch);
         return static_cast<double>(batch) / base *
                optim::compute_learning_rate(config, static_cast<double>(count_visits(step)) / base,

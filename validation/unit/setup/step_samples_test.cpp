@@ -47,10 +47,10 @@ TEST(StepSamples, ScaleTheLearningRate) {
     config.schedule = optim::RateSchedule::linear;
     config.warmup_steps = 0;
 
-    EXPECT_DOUBLE_EQ(of_options.compute_learning_rate(config, 7), 0.3);
+    EXPECT_DOUBLE_EQ(of_options.find_rate(config, 7), 0.3);
     const StepSamples grown = of_options.change_batch(4, 30);
-    EXPECT_DOUBLE_EQ(grown.compute_learning_rate(config, 4), 3 * 0.6);
-    EXPECT_DOUBLE_EQ(grown.compute_learning_rate(config, 5), 3 * 0.3);
+    EXPECT_DOUBLE_EQ(grown.find_rate(config, 4), 3 * 0.6);
+    EXPECT_DOUBLE_EQ(grown.find_rate(config, 5), 3 * 0.3);
 }
 
 }  // namespace
