@@ -191,8 +191,7 @@ std::vector<std::size_t> PipePlans::list_all_cuts() const {
     return cuts;
 }
 
-// Returns numbers of micro-batches, so many that the search stays short. Those of the best pipelines come
-// first.
+// Returns numbers of micro-batches for a short search. Those of the best pipelines come first.
 std::vector<std::size_t> PipePlans::list_unequal_counts() const {
     const std::size_t max_counts =
         std::max<std::size_t>(2, max_search_work / (count_unequal_cuts() * count_teams()));
