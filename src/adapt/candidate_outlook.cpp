@@ -68,6 +68,7 @@ CandidateOutlook::CandidateOutlook(const setup::Job& job, const setup::PlanState
       current_(current),
       nodes_(nodes),
       frozen_(frozen),
+      works_(std::make_shared<setup::StageWorks>(job.model, current.plan, job.dtype)),
       layer_bytes_(count_layer_bytes(job, current.plan.teams.front().ranks.size(), frozen)) {}
 
 CandidateOutlook::~CandidateOutlook() = default;
@@ -125,7 +126,8 @@ CandidateOutlook::Entry& CandidateOutlook::find_entry(const policy::Candidate& c
         state && (!job_.devices || !job_.memory_limits.empty() ||
                   explain_lack_on_devices(job_, predict_plan_memory(job_, *state, ranks)).empty());
     if (fits) {
-        entry.predictor = std::make_unique<setup::StepPredictor>(job_, *state, ranks, /*flops=*/0, slowness_);
+        entry.predictor =
+            std::make_unique<setup::StepPredictor>(job_, *state, ranks, /*flops=*/0, slowness_, works_);
         entry.offload_seconds = predict_offload_seconds(job_, *state, *state) / 2;
     }
     return entry;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <list>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "trireme/adapt/plan_transition.hpp"
 #include "trireme/policy/length.hpp"
 #include "trireme/policy/outlook.hpp"
+#include "trireme/setup/stage_work.hpp"
 
 namespace trireme::adapt {
 
@@ -29,6 +31,9 @@ public:
     CandidateOutlook(const setup::Job& job, const setup::PlanState& current, const std::vector<int>& nodes,
                      int frozen);
     ~CandidateOutlook() override;
+
+    // Takes over the work of stages from an outlook for another number of frozen blocks.
+    void continue_from(const CandidateOutlook& earlier) { works_ = earlier.works_; }
 
     // Called before each decision about the plan after `step` steps. All predicted times are multiplied by
     // `scale`. `slowness` has the slowness of each rank; if it is empty, no rank is slow.
@@ -90,6 +95,7 @@ private:
     const setup::PlanState& current_;
     const std::vector<int>& nodes_;
     int frozen_;
+    std::shared_ptr<setup::StageWorks> works_;  // of the plans of all candidates
     std::vector<LayerBytes> layer_bytes_;
     std::size_t step_ = 0;
     policy::Candidate from_ = {};  // the current plan in the last decision

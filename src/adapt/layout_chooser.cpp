@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <utility>
 
 #include "adapt/layout_rules.hpp"
@@ -38,6 +37,11 @@ std::string describe_next_step(const plan::StepAhead& next) {
     return cat("the next step has samples of up to ", format_count(std::ranges::max(next.lengths), "token"));
 }
 
+std::string describe_plan(const policy::Candidate& candidate) {
+    return cat("steps are shortest with ", format_count(candidate.layout->stages.size(), "stage"), " and ",
+               format_count(static_cast<std::size_t>(candidate.microbatches), "micro-batch"));
+}
+
 }  // namespace
 
 LayoutChooser::LayoutChooser(const setup::Job& job, const setup::PlanState& current,
@@ -65,6 +69,7 @@ LayoutChooser::LayoutChooser(const setup::Job& job, const setup::PlanState& curr
 }
 
 void LayoutChooser::continue_from(LayoutChooser& earlier) {
+    outlook_.continue_from(earlier.outlook_);
     decisions_ = std::move(earlier.decisions_);
     observed_sum_ = earlier.observed_sum_;
     predicted_sum_ = earlier.predicted_sum_;
@@ -205,8 +210,10 @@ std::optional<plan::Decision> LayoutChooser::decide_ahead(const plan::Observatio
     record.change_seconds = verdict->change_seconds;
     if (!verdict->pays_off) return std::nullopt;
     // A layout may suit other steps than those for which it was proposed.
-    for (plan::Cause& cause : verdict->candidate.causes)
+    for (plan::Cause& cause : verdict->candidate.causes) {
         if (cause.proposer == "length") cause.reason = describe_next_step(observed.ahead.front());
+        if (cause.proposer == "auto-pipe") cause.reason = describe_plan(verdict->candidate);
+    }
     plan::Decision decision = outlook_.decide(verdict->candidate);
     decision.terms["gain_s"] = std::max(0.0, verdict->current_seconds - verdict->path_seconds);
     decision.terms["step_s"] = verdict->current_step_seconds;
@@ -246,7 +253,7 @@ void LayoutChooser::check_memory() {
     const plan::Observation observed{.step = step,
                                      .ahead = list_steps_ahead(step, current_.samples.count_steps())};
     if (!propose_for_depth_(observed, current).empty()) return;
-    std::size_t smallest_bytes = std::numeric_limits<std::size_t>::max();
+    std::size_t smallest_bytes = outlook_.predict_bytes(current);
     policy::DepthRules rules = make_depth_rules({.job = job_,
                                                  .current = current_.plan,
                                                  .origin = origin_,

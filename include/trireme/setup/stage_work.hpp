@@ -26,12 +26,17 @@ plan::KernelSeconds adapt_kernel_seconds(device::KernelTimePredictor predict_sec
 plan::StageWork derive_stage_work(const model::ModelConfig& model, const stage::StageSpec& spec,
                                   const stage::PassVariant& variant);
 
-// The work of all stages of a plan. Stages and ranks with equal work share one plan::StageWork.
+// The work of all stages of a plan, or of plans of one job without migrations. Stages and ranks with equal work
+// share one plan::StageWork.
 class StageWorks {
 public:
-    // The arguments are kept by reference.
+    // The model is kept by reference.
     StageWorks(const model::ModelConfig& model, const plan::Plan& plan, device::DType dtype)
-        : model_(model), plan_(plan), dtype_(dtype) {}
+        : model_(model),
+          dtype_(dtype),
+          cuts_rows_(plan.cuts_rows),
+          resizing_limit_(plan.max_skipped_fraction),
+          spread_(plan.spread) {}
 
     // Returns the work of one rank of a team in the stage of `spec`. `migrations` are the team's migrations,
     // and `first_rank` is the team's first rank. The reference stays valid as long as this object.
@@ -40,8 +45,10 @@ public:
 
 private:
     const model::ModelConfig& model_;
-    const plan::Plan& plan_;
     device::DType dtype_;
+    bool cuts_rows_;
+    double resizing_limit_;
+    layout::Spread spread_;
     std::map<std::string, plan::StageWork> work_by_key_;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <tuple>
 #include <vector>
 
@@ -40,8 +41,10 @@ PricedPlan make_priced_plan(const Job& job, const PlanState& current);
 // other shapes, and for shares of layers, follow from this cost and from the kernels.
 class StepCostPredictor {
 public:
-    // The arguments are kept by reference.
-    StepCostPredictor(const PricedPlan& priced, const Machine& machine);
+    // `priced` and `machine` are kept by reference. Predictors for the plans of a job may share `works`; if it
+    // is null, the predictor has its own.
+    StepCostPredictor(const PricedPlan& priced, const Machine& machine,
+                      std::shared_ptr<StageWorks> works = nullptr);
 
     // Returns the costs of a step in seconds. `microbatches` has one shape per micro-batch of the step, in the
     // order of the plan. The ranks of a team wait for each other in every layer, so that a pass takes the time
@@ -112,7 +115,7 @@ private:
 
     const PricedPlan& priced_;
     const Machine& machine_;
-    StageWorks works_;
+    std::shared_ptr<StageWorks> works_;
     std::vector<std::vector<ReplicaWork>> work_;           // [stage][kind of replica]
     std::vector<std::vector<std::size_t>> replica_kinds_;  // [stage][replica]: index in work_[stage]
     // By stage, kind of replica, block of the stage and recomputation.

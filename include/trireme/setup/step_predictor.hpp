@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trireme/setup/setup.hpp"
+#include "trireme/setup/stage_work.hpp"
 #include "trireme/setup/step_fitter.hpp"
 
 namespace trireme::setup {
@@ -31,8 +32,9 @@ public:
     // links of --profile. If neither option is set, times follow from the work of the kernels and from `flops`,
     // and messages take no time. In this case only the ratios between the times of steps are meaningful. Throws
     // the errors of read_machine().
+    // Predictors for the plans of a job may share `works`, if it is not null.
     StepPredictor(const Job& job, const PlanState& current, int ranks, double flops,
-                  const std::vector<double>& slowness = {});
+                  const std::vector<double>& slowness = {}, std::shared_ptr<StageWorks> works = nullptr);
     ~StepPredictor();
 
     // Returns the predicted seconds of a step, which is numbered from 0.

@@ -10,8 +10,6 @@
 
 #include "policy/proposers/cut_layout.hpp"
 #include "policy/proposers/pipe_plans.hpp"
-#include "trireme/base/error.hpp"
-#include "trireme/base/numbers.hpp"
 
 namespace trireme::policy {
 namespace {
@@ -41,7 +39,7 @@ public:
         : rules_(rules), step_(step), former_(former), slowness_(slowness), plans_(rules, step, slowness) {
         const std::size_t teams = rules.layers.teams.size();
         const std::size_t work = rules.gradient_bytes.size() * teams * teams;
-        changes_left_ = std::max(min_judged_changes, max_judged_work / work);
+        changes_left_ = std::clamp<std::size_t>(max_judged_work / work, min_judged_changes, 256);
     }
 
     std::vector<Candidate> list_candidates() {
@@ -183,10 +181,7 @@ private:
                             .microbatches = static_cast<int>(plan.microbatches),
                             .schedule = former_.schedule,
                             .causes = former_.causes};
-        candidate.causes.push_back(
-            {.proposer = "auto-pipe",
-             .reason = cat("steps are shortest with ", format_count(plan.layers.size(), "stage"), " and ",
-                           format_count(plan.microbatches, "micro-batch"))});
+        candidate.causes.push_back({.proposer = "auto-pipe", .reason = "the frozen blocks"});
         return candidate;
     }
 

@@ -323,10 +323,10 @@ const plan::StageWork& StageWorks::find(const stage::StageSpec& spec,
     const auto known = work_by_key_.find(key);
     if (known != work_by_key_.end()) return known->second;
     const stage::PassVariant variant{.dtype = dtype_,
-                                     .cuts_rows = plan_.cuts_rows,
-                                     .resizing_limit = plan_.max_skipped_fraction,
+                                     .cuts_rows = cuts_rows_,
+                                     .resizing_limit = resizing_limit_,
                                      .migrations = migrations,
-                                     .spread = plan_.spread};
+                                     .spread = spread_};
     return work_by_key_.emplace(key, derive_stage_work(model_, spec, variant)).first->second;
 }
 

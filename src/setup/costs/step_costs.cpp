@@ -44,9 +44,11 @@ std::vector<bool> find_empty_microbatches(const std::vector<plan::MicrobatchShap
     return are_empty;
 }
 
-StepCostPredictor::StepCostPredictor(const PricedPlan& priced, const Machine& machine)
-    : priced_(priced), machine_(machine), works_(priced.model, priced.plan, priced.dtype) {
-    const std::vector<layout::StageLayout>& stages = priced.plan.layout.stages;
+StepCostPredictor::StepCostPredictor(const PricedPlan& priced, const Machine& machine,
+                                     std::shared_ptr<StageWorks> works)
+    : priced_(priced), machine_(machine), works_(std::move(works)) {
+    if (!works_) works_ = std::make_shared<StageWorks>(priced.model, priced.plan, priced.dtype);
+    const auto& stages = priced.plan.layout.stages;
     for (std::size_t s = 0; s < stages.size(); ++s) {
         splits_backward_.push_back(priced.splits_backward.empty()
                                        ? has_split_backward(priced.plan, static_cast<int>(s))
@@ -98,7 +100,7 @@ StepCostPredictor::ReplicaWork StepCostPredictor::make_replica_work(std::size_t 
                                     .first_trained_layer = priced_.plan.first_trained_layer()};
         const std::size_t device = kind.device_kinds[r];
         const MeasuredRatios ratios = find_measured_ratios(s, device);
-        work.ranks.push_back({.work = &works_.find(spec, kind.migrations, first_rank),
+        work.ranks.push_back({.work = &works_->find(spec, kind.migrations, first_rank),
                               .kind = device,
                               .slowness = kind.slowness[r],
                               .ratios = ratios,
@@ -142,8 +144,7 @@ double StepCostPredictor::predict_update_seconds(const stage::StageSpec& spec, s
     return seconds + kernel_seconds("fill", {.bytes = gradient_bytes});
 }
 
-// Returns the time in which a rank copies the values and the optimizer state that it updates, before a
-// speculative update; 0 if updates are not speculative.
+// Returns the time in which a rank copies the state that a speculative update changes; 0 without such updates.
 double StepCostPredictor::predict_backup_seconds(const stage::StageSpec& spec, std::size_t replicas,
                                                  std::size_t kind) const {
     if (!priced_.plan.training.shape.has_speculative_updates) return 0;
@@ -180,7 +181,7 @@ StepCostPredictor::MeasuredRatios StepCostPredictor::find_measured_ratios(std::s
         spec.recompute = plan::Recompute::full;
     }
     const plan::TrainingCosts kernels =
-        works_.find(spec, {}, 0).predict_costs(profile.microbatch, machine_.kernel_seconds[kind]);
+        works_->find(spec, {}, 0).predict_costs(profile.microbatch, machine_.kernel_seconds[kind]);
     const auto divide = [](double seconds, double kernel_seconds) {
         return kernel_seconds > 0 ? seconds / kernel_seconds : 0;
     };
@@ -278,8 +279,8 @@ StepCostPredictor::ReplicaWork& StepCostPredictor::find_block_work(std::size_t s
                                     .part = {.rank = static_cast<int>(r), .shares = first.shares},
                                     .recompute = level,
                                     .first_trained_layer = priced_.plan.first_trained_layer()};
-        work.ranks[r].work =
-            &works_.find(spec, find_team_migrations(priced_.plan.migrations, first.ranks), first.ranks.front());
+        work.ranks[r].work = &works_->find(spec, find_team_migrations(priced_.plan.migrations, first.ranks),
+                                           first.ranks.front());
     }
     return work;
 }

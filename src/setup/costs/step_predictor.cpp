@@ -29,7 +29,8 @@ std::vector<std::vector<std::size_t>> find_replicas(const schedule::PipelineShap
 }
 
 struct StepPredictor::State {
-    State(const Job& job, PlanState plan_state, Machine machine_of_job, int ranks)
+    State(const Job& job, PlanState plan_state, Machine machine_of_job, int ranks,
+          std::shared_ptr<StageWorks> works)
         : steps(job.steps),
           is_elastic(is_elastic_by_length(job.config.policy)),
           current(std::move(plan_state)),
@@ -37,7 +38,7 @@ struct StepPredictor::State {
           planner(job, current),
           machine(std::move(machine_of_job)),
           priced(make_priced_plan(job, current)),
-          costs(priced, machine),
+          costs(priced, machine, std::move(works)),
           bytes({job, current}, job.config.optimizer, current.gradients, ranks,
                 job.config.run.checkpoint_every > 0) {}
 
@@ -67,10 +68,10 @@ struct StepPredictor::State {
 };
 
 StepPredictor::StepPredictor(const Job& job, const PlanState& current, int ranks, double flops,
-                             const std::vector<double>& slowness) {
+                             const std::vector<double>& slowness, std::shared_ptr<StageWorks> works) {
     Machine machine = choose_machine(job, ranks, flops);
     machine.slowness = find_slowness_on_machine(machine, slowness);
-    state_ = std::make_unique<State>(job, current, std::move(machine), ranks);
+    state_ = std::make_unique<State>(job, current, std::move(machine), ranks, std::move(works));
 }
 StepPredictor::~StepPredictor() = default;
 
