@@ -116,23 +116,6 @@ TEST_F(AutoPipe, RunsWithAllCombinationsOfFreezingAndLayouts) {
     }
 }
 
-TEST_F(AutoPipe, GivesTheLossesOfOneRankAsPartOfElasticSteps) {
-    const std::string training =
-        "--device reference --layers 4 --steps 8 --freeze-every 3 --freeze-alpha 0.3 --memory-limit 3000000 ";
-    simulate(training + "--freeze schedule", "off");
-    ASSERT_EQ(depths("off").back(), 3);
-    for (const std::string way : {"freeze", "both"}) {
-        SCOPED_TRACE(way);
-
-        simulate(training + "--elastic " + way, way);
-
-        EXPECT_EQ(depths(way), depths("off"));
-        EXPECT_LE(max_relative_difference(losses(way), losses("off")), 1e-10);
-        EXPECT_FALSE(layouts(way).empty());
-        expect_consistent_reasons(way);
-    }
-}
-
 TEST_F(AutoPipe, ExplainsElasticStepsWithoutReplicas) {
     simulate(
         "--math off --layers 4 --steps 8 --freeze-every 3 --freeze-alpha 0.3 --memory-limit 3000000 --elastic "
@@ -147,10 +130,10 @@ TEST_F(AutoPipe, ExplainsElasticStepsWithoutReplicas) {
 // Simulated devices have the times of the cluster, in which messages take time.
 TEST_F(AutoPipe, GivesTheLossesOfOneRankInSimulations) {
     const std::string training =
-        "--device reference --layers 8 --steps 12 --freeze schedule --freeze-every 3 --freeze-alpha 0.3 ";
-    simulate(training, "off");
+        "--device reference --layers 4 --steps 6 --freeze-every 3 --freeze-alpha 0.3 --memory-limit 3000000 ";
+    simulate(training + "--freeze schedule", "off");
 
-    simulate(training + "--auto-pipe on", "on");
+    simulate(training + "--elastic freeze", "on");
 
     EXPECT_EQ(depths("on"), depths("off"));
     EXPECT_LE(max_relative_difference(losses("on"), losses("off")), 1e-10);

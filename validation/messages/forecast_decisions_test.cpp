@@ -119,9 +119,10 @@ TEST_F(ForecastDecisions, NeedLinksIfChangesArePredicted) {
     expect_refusal("plan " + predicted, no_links);
     expect_refusal("train --quiet --device reference --run-dir refused " + predicted, no_links, 4);
     EXPECT_FALSE(std::filesystem::exists(path("refused")));
-    expect_refusal("plan --corpus lengths.h5 --change-times predicted",
-                   "--change-times has no effect without layouts that follow the lengths of samples; set "
-                   "--elastic length or drop --change-times");
+    expect_refusal(
+        "plan --corpus lengths.h5 --change-times predicted",
+        "--change-times has no effect without layouts that the planner chooses; set --elastic length or "
+        "--elastic freeze, or drop --change-times");
 }
 
 TEST_F(ForecastDecisions, NeedALayoutForTheLongestSamples) {

@@ -42,6 +42,7 @@ struct DepthRules {
 // pass, chooses the best possible plans of each kind, with different numbers of stages first. `predict` then
 // judges them, and small changes of the fastest ones: other cuts, replicas, ranks and numbers of micro-batches.
 // It judges fewer plans if there are many layers and teams. The proposer returns the 8 fastest plans.
+// It remembers those for recent classes of lengths.
 Proposer make_depth_proposer(DepthRules rules);
 
 }  // namespace trireme::policy

@@ -6,6 +6,7 @@
 #include <memory>
 #include <numeric>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "policy/proposers/cut_layout.hpp"
@@ -177,12 +178,9 @@ private:
     }
 
     Candidate make_candidate(const PipePlan& plan) const {
-        Candidate candidate{.layout = plans_.make_layout(plan),
-                            .microbatches = static_cast<int>(plan.microbatches),
-                            .schedule = former_.schedule,
-                            .causes = former_.causes};
-        candidate.causes.push_back({.proposer = "auto-pipe", .reason = "the frozen blocks"});
-        return candidate;
+        return {.layout = plans_.make_layout(plan),
+                .microbatches = static_cast<int>(plan.microbatches),
+                .schedule = former_.schedule};
     }
 
     std::vector<Candidate> list_fastest() const {
@@ -205,15 +203,43 @@ private:
     std::map<PipePlan, double> seconds_ = {};  // of the judged plans
 };
 
+// Proposes plans, and remembers those for recent classes of steps.
+class DepthProposer {
+public:
+    explicit DepthProposer(DepthRules rules) : rules_(std::move(rules)) {}
+
+    std::vector<Candidate> propose(const plan::Observation& observed, const Candidate& former) {
+        if (observed.ahead.empty()) return {};
+        const plan::StepAhead& step = find_typical_step(observed.ahead);
+        const Key key{find_length_class(step.lengths), step.lengths.size(),
+                      list_team_slowness(rules_.layers, observed)};
+        if (known_.size() == max_known_classes && !known_.contains(key)) known_.clear();
+        const auto [known, is_new] = known_.try_emplace(key);
+        if (is_new)
+            known->second = DepthSearch(rules_, step, former, std::get<2>(known->first)).list_candidates();
+        std::vector<Candidate> candidates = known->second;
+        for (Candidate& candidate : candidates) {
+            candidate.schedule = former.schedule;
+            candidate.causes = former.causes;
+            candidate.causes.push_back({.proposer = "auto-pipe", .reason = "the frozen blocks"});
+        }
+        return candidates;
+    }
+
+private:
+    static constexpr std::size_t max_known_classes = 64;
+    using Key = std::tuple<LengthClass, std::size_t, std::vector<double>>;  // with samples, slowness per team
+
+    DepthRules rules_;
+    std::map<Key, std::vector<Candidate>> known_ = {};
+};
+
 }  // namespace
 
 Proposer make_depth_proposer(DepthRules rules) {
-    return [rules = std::make_shared<const DepthRules>(std::move(rules))](const plan::Observation& observed,
-                                                                          const Candidate& candidate) {
-        if (observed.ahead.empty()) return std::vector<Candidate>{};
-        const plan::StepAhead& step = find_typical_step(observed.ahead);
-        const std::vector<double> slowness = list_team_slowness(rules->layers, observed);
-        return DepthSearch(*rules, step, candidate, slowness).list_candidates();
+    const auto proposer = std::make_shared<DepthProposer>(std::move(rules));
+    return [proposer](const plan::Observation& observed, const Candidate& candidate) {
+        return proposer->propose(observed, candidate);
     };
 }
 
