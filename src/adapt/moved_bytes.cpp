@@ -1,7 +1,7 @@
 #include "adapt/moved_bytes.hpp"
 
 #include <algorithm>
-#include <map>
+#include <unordered_map>
 
 namespace trireme::adapt {
 namespace {
@@ -11,40 +11,80 @@ struct Part {
     double begin = 0;
     double end = 1;
 
+    double size() const { return end - begin; }
     double overlap(const Part& other) const {
         return std::max(0.0, std::min(end, other.end) - std::max(begin, other.begin));
     }
 };
 
-// Teams are named by their first ranks.
-using Holders = std::map<int, Part>;
-
-Holders find_holders(const layout::StageLayout& stage, bool shards_moments) {
-    Holders holders;
-    const auto replicas = static_cast<double>(stage.replicas.size());
-    for (std::size_t r = 0; r < stage.replicas.size(); ++r) {
-        const auto number = static_cast<double>(r);
-        holders[stage.replicas[r].ranks.front()] =
-            shards_moments ? Part{number / replicas, (number + 1) / replicas} : Part{};
+// The teams of a stage, which are named by their first ranks.
+class Holders {
+public:
+    explicit Holders(const layout::StageLayout& stage) {
+        for (const layout::ReplicaLayout& replica : stage.replicas) {
+            numbers_.emplace(replica.ranks.front(), teams_.size());
+            teams_.push_back(replica.ranks.front());
+        }
     }
-    return holders;
-}
+
+    std::size_t count() const { return teams_.size(); }
+    int team(std::size_t number) const { return teams_[number]; }
+    const std::vector<int>& teams() const { return teams_; }
+    bool contain(int team) const { return numbers_.contains(team); }
+
+    // The following functions apply if the teams divide the moments equally. Teams are numbered.
+    Part part(std::size_t number) const {
+        const auto all = static_cast<double>(count());
+        return {static_cast<double>(number) / all, static_cast<double>(number + 1) / all};
+    }
+    // Returns the part of a team given by name; an empty part for other teams.
+    Part part_of(int team) const {
+        const auto number = numbers_.find(team);
+        return number == numbers_.end() ? Part{0, 0} : part(number->second);
+    }
+    // Returns the teams whose parts overlap with `needed`, and perhaps the team before and after them.
+    layout::Range find_overlapping(const Part& needed) const {
+        const auto all = static_cast<double>(count());
+        const auto begin = static_cast<std::size_t>(needed.begin * all);
+        const std::size_t end = std::min(count(), static_cast<std::size_t>(needed.end * all) + 1);
+        return {begin, end - begin};
+    }
+
+private:
+    std::vector<int> teams_;
+    std::unordered_map<int, std::size_t> numbers_;
+};
 
 class MoveCounter {
 public:
-    void add_layers(const LayerBytes& bytes, const Holders& from, const Holders& to) {
-        for (const auto& [receiver, part] : to) {
-            const auto own = from.find(receiver);
-            const double missing = own == from.end() ? bytes.values : 0;
-            const double needed = part.end - part.begin - (own == from.end() ? 0 : part.overlap(own->second));
-            if (missing == 0 && needed <= 0) continue;
-            double held = 0;  // by all senders, of the needed part
-            for (const auto& [sender, other] : from) held += sender == receiver ? 0 : part.overlap(other);
-            const auto senders = static_cast<double>(from.size());
-            for (const auto& [sender, other] : from) {
-                if (sender == receiver) continue;
-                const double moments = held > 0 ? bytes.moments * needed * part.overlap(other) / held : 0;
-                add(sender, receiver, missing / senders + moments);
+    // Every team of `from` holds `bytes`, and every team of `to` needs them.
+    void add_copies(double bytes, const Holders& from, const Holders& to) {
+        const auto senders = static_cast<double>(from.count());
+        double received = 0;
+        for (const int receiver : to.teams()) {
+            if (from.contain(receiver)) continue;
+            bytes_of_team_[receiver] += bytes;
+            received += bytes;
+        }
+        if (received == 0) return;
+        for (const int sender : from.teams()) bytes_of_team_[sender] += received / senders;
+        total_ += received;
+    }
+
+    // The teams of each side divide `bytes`.
+    void add_parts(double bytes, const Holders& from, const Holders& to) {
+        for (std::size_t r = 0; r < to.count(); ++r) {
+            const int receiver = to.team(r);
+            const Part needed = to.part(r);
+            const double own = needed.overlap(from.part_of(receiver));
+            if (needed.size() - own <= 0) continue;
+            const layout::Range overlapping = from.find_overlapping(needed);
+            for (std::size_t s = overlapping.begin; s < overlapping.end(); ++s) {
+                if (from.team(s) == receiver) continue;
+                const double moved = bytes * needed.overlap(from.part(s));
+                bytes_of_team_[from.team(s)] += moved;
+                bytes_of_team_[receiver] += moved;
+                total_ += moved;
             }
         }
     }
@@ -56,32 +96,33 @@ public:
     }
 
 private:
-    void add(int sender, int receiver, double bytes) {
-        total_ += bytes;
-        bytes_of_team_[sender] += bytes;
-        bytes_of_team_[receiver] += bytes;
-    }
-
-    double total_ = 0;                     // on one rank of each team
-    std::map<int, double> bytes_of_team_;  // sent and received by a rank
+    double total_ = 0;                               // on one rank of each team
+    std::unordered_map<int, double> bytes_of_team_;  // sent and received by a rank
 };
 
 }  // namespace
 
 MovedBytes estimate_moved_bytes(const std::vector<LayerBytes>& layers, bool shards_moments,
                                 const layout::Layout& from, const layout::Layout& to) {
+    const std::vector<Holders> new_holders(to.stages.begin(), to.stages.end());
     MoveCounter counter;
     for (const layout::StageLayout& old_stage : from.stages) {
-        const Holders old_holders = find_holders(old_stage, shards_moments);
-        for (const layout::StageLayout& new_stage : to.stages) {
+        const Holders old_holders(old_stage);
+        for (std::size_t n = 0; n < to.stages.size(); ++n) {
+            const layout::Range new_layers = to.stages[n].layers;
             LayerBytes common;
-            for (std::size_t layer = std::max(old_stage.layers.begin, new_stage.layers.begin);
-                 layer < std::min(old_stage.layers.end(), new_stage.layers.end()); ++layer) {
+            for (std::size_t layer = std::max(old_stage.layers.begin, new_layers.begin);
+                 layer < std::min(old_stage.layers.end(), new_layers.end()); ++layer) {
                 common.values += layers[layer].values;
                 common.moments += layers[layer].moments;
             }
-            if (common.values > 0)
-                counter.add_layers(common, old_holders, find_holders(new_stage, shards_moments));
+            if (common.values == 0) continue;
+            counter.add_copies(common.values, old_holders, new_holders[n]);
+            if (shards_moments) {
+                counter.add_parts(common.moments, old_holders, new_holders[n]);
+            } else {
+                counter.add_copies(common.moments, old_holders, new_holders[n]);
+            }
         }
     }
     return counter.finish(from.stages.front().replicas.front().ranks.size());

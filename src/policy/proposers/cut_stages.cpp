@@ -1,138 +1,14 @@
 #include "policy/proposers/cut_stages.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
+
+#include "policy/proposers/stage_costs.hpp"
 
 namespace trireme::policy {
 namespace {
 
-constexpr double no_cut = std::numeric_limits<double>::infinity();
 constexpr double rounding = 1e-12;  // relative difference of seconds that count as equal
-
-// The seconds of a stage, or of several ones. Their step takes first + others.
-struct CutSeconds {
-    double first = 0;   // for the first micro-batch; of several stages, the sum
-    double others = 0;  // for the other micro-batches and the all-reduce; of several stages, the maximum
-
-    double step() const { return first + others; }
-    CutSeconds join(const CutSeconds& rest) const {
-        return {first + rest.first, std::max(others, rest.others)};
-    }
-};
-
-// Limits of the number of runs or of teams of a stage.
-struct StageLimits {
-    std::size_t min = 1;
-    std::size_t max = 1;
-
-    // Returns the limits of the first stage, if `rest_stages` stages after it share the rest of `left`. Its
-    // minimum exceeds its maximum if this is impossible.
-    StageLimits limit_first(std::size_t left, std::size_t rest_stages) const {
-        if (left < rest_stages * min) return {1, 0};
-        const std::size_t max_rest = std::min(left, rest_stages * max);
-        return {std::max(min, left - max_rest), std::min(max, left - rest_stages * min)};
-    }
-};
-
-// The seconds of all possible stages. Runs have indices.
-class StageCosts {
-public:
-    explicit StageCosts(const CutProblem& problem)
-        : is_divided_(problem.replica_work == ReplicaWork::divided),
-          reduce_overlap_(problem.reduce_overlap),
-          microbatches_(problem.microbatches),
-          send_seconds_(problem.send_seconds),
-          teams_(problem.slowness.size()),
-          begins_(problem.cuts),
-          work_(add_runs(problem.layer_seconds)),
-          reduce_(add_runs(problem.reduce_seconds)),
-          memory_limit_(problem.memory.limit),
-          slowness_((teams_ + 1) * (teams_ + 1), 1) {
-        begins_.push_back(problem.layer_seconds.size());
-        if (memory_limit_ > 0) {
-            held_bytes_ = add_runs(problem.memory.held_bytes);
-            divided_bytes_ = add_runs(problem.memory.divided_bytes);
-        }
-        const CutBounds& bounds = problem.bounds;
-        run_limits_ = {std::max<std::size_t>(1, bounds.min_runs), std::min(runs(), bounds.max_runs)};
-        const auto microbatches = static_cast<std::size_t>(problem.microbatches);
-        replica_limits_ = {std::max<std::size_t>(1, bounds.min_replicas),
-                           std::min({teams_, microbatches, bounds.max_replicas})};
-        for (std::size_t r = 1; r <= replica_limits_.max; ++r) {
-            const std::size_t executed = is_divided_ ? microbatches : (microbatches + r - 1) / r;
-            later_microbatches_.push_back(static_cast<double>(executed - 1));
-            reductions_.push_back(2 * static_cast<double>(r - 1) / static_cast<double>(r));
-        }
-        for (std::size_t team = 0; team < teams_; ++team) {
-            double slowest = 0;
-            for (std::size_t r = 1; team + r <= teams_; ++r) {
-                slowest = std::max(slowest, problem.slowness[team + r - 1]);
-                slowness_[team * (teams_ + 1) + r] = slowest;
-            }
-        }
-    }
-
-    std::size_t runs() const { return work_.size() - 1; }
-    std::size_t teams() const { return teams_; }
-    const StageLimits& run_limits() const { return run_limits_; }
-    const StageLimits& replica_limits() const { return replica_limits_; }
-    std::size_t count_layers(std::size_t begin, std::size_t end) const { return begins_[end] - begins_[begin]; }
-
-    // Returns the seconds of a stage with the runs from `begin` to `end` - 1 on `replicas` teams from `team`
-    // on.
-    CutSeconds find(std::size_t begin, std::size_t end, std::size_t team, std::size_t replicas) const {
-        if (!fits(begin, end, replicas)) return {no_cut, no_cut};
-        const double send_seconds = end < runs() ? send_seconds_ : 0;
-        const double seconds =
-            slowness_[team * (teams_ + 1) + replicas] * (work_[end] - work_[begin]) + send_seconds;
-        const double reduction = reductions_[replicas - 1] * (reduce_[end] - reduce_[begin]);
-        const double later = later_microbatches_[replicas - 1];
-        if (!is_divided_) {
-            const double hidden = std::min(reduction / 2, reduce_overlap_ * seconds);
-            return {seconds, later * seconds + reduction - hidden};
-        }
-        const double divided = seconds / static_cast<double>(replicas) + reduction / microbatches_;
-        return {divided, later * divided};
-    }
-
-private:
-    bool fits(std::size_t begin, std::size_t end, std::size_t replicas) const {
-        if (memory_limit_ == 0) return true;
-        return held_bytes_[end] - held_bytes_[begin] +
-                   (divided_bytes_[end] - divided_bytes_[begin]) / static_cast<double>(replicas) <=
-               memory_limit_;
-    }
-
-    // Returns, per run and for the end of the last one, the sum over all earlier layers.
-    std::vector<double> add_runs(const std::vector<double>& layer_seconds) const {
-        std::vector<double> sums;
-        double sum = 0;
-        for (std::size_t layer = 0; layer < layer_seconds.size(); ++layer) {
-            if (sums.size() < begins_.size() && begins_[sums.size()] == layer) sums.push_back(sum);
-            sum += layer_seconds[layer];
-        }
-        sums.push_back(sum);
-        return sums;
-    }
-
-    bool is_divided_;
-    double reduce_overlap_;
-    double microbatches_;
-    double send_seconds_;
-    std::size_t teams_;
-    std::vector<std::size_t> begins_;  // first layer of each run, and the number of layers
-    std::vector<double> work_;
-    std::vector<double> reduce_;
-    double memory_limit_;
-    std::vector<double> held_bytes_ = {};
-    std::vector<double> divided_bytes_ = {};
-    std::vector<double> slowness_;  // by first team and number of replicas
-    StageLimits run_limits_ = {};
-    StageLimits replica_limits_ = {};
-    std::vector<double> later_microbatches_ = {};  // per replica; by number of replicas - 1
-    std::vector<double> reductions_ = {};          // by number of replicas - 1
-};
 
 // Lower bounds of the seconds of the last stages of a cut. Dynamic programming minimizes both parts of the
 // seconds separately, so each part is exact, but different cuts may reach them.
@@ -141,17 +17,13 @@ public:
     // The bounds serve searches for cuts with `min_stages` to `max_stages` stages.
     RestBounds(const StageCosts& costs, std::size_t min_stages, std::size_t max_stages)
         : costs_(costs),
-          bounds_((max_stages + 1) * (costs.runs() + 1) * (costs.teams() + 1), {no_cut, no_cut}) {
+          bounds_((max_stages + 1) * (costs.runs() + 1) * (costs.teams() + 1), {no_cut, no_cut}),
+          stage_seconds_((costs.runs() + 1) * (costs.teams() + 1)) {
         bounds_[index(0, costs.runs(), costs.teams())] = {};
-        for (std::size_t stages = 1; stages <= max_stages; ++stages) {
-            const std::size_t min_earlier = min_stages - std::min(min_stages, stages);
-            const std::size_t max_earlier = max_stages - stages;
-            for (std::size_t begin = min_earlier * costs.run_limits().min;
-                 begin <= std::min(costs.runs(), max_earlier * costs.run_limits().max); ++begin) {
-                for (std::size_t team = min_earlier * costs.replica_limits().min;
-                     team <= std::min(costs.teams(), max_earlier * costs.replica_limits().max); ++team)
-                    bounds_[index(stages, begin, team)] = find_bound(stages, begin, team);
-            }
+        for (std::size_t begin = costs.runs(); begin-- > 0;) {
+            if (costs.has_equal_teams()) list_seconds(begin, 0);
+            for (std::size_t stages = 1; stages <= max_stages; ++stages)
+                find_bounds(stages, begin, min_stages - std::min(min_stages, stages), max_stages - stages);
         }
     }
 
@@ -162,17 +34,43 @@ public:
 
 private:
     std::size_t index(std::size_t stages, std::size_t begin, std::size_t team) const {
-        return (stages * (costs_.runs() + 1) + begin) * (costs_.teams() + 1) + team;
+        return (stages * (costs_.teams() + 1) + team) * (costs_.runs() + 1) + begin;
+    }
+
+    // Finds the bounds of stages that follow `min_earlier` to `max_earlier` other stages.
+    void find_bounds(std::size_t stages, std::size_t begin, std::size_t min_earlier, std::size_t max_earlier) {
+        const StageLimits runs = costs_.run_limits();
+        const StageLimits replicas = costs_.replica_limits();
+        if (begin < min_earlier * runs.min || begin > max_earlier * runs.max) return;
+        const std::size_t last_team = std::min(costs_.teams(), max_earlier * replicas.max);
+        for (std::size_t team = replicas.round_up(min_earlier * replicas.min); team <= last_team;
+             team += replicas.step) {
+            if (!costs_.has_equal_teams()) list_seconds(begin, team);
+            bounds_[index(stages, begin, team)] = find_bound(stages, begin, team);
+        }
+    }
+
+    // Lists the seconds of all stages that begin with the run `begin` and the team `team`.
+    void list_seconds(std::size_t begin, std::size_t team) {
+        const StageLimits& replicas = costs_.replica_limits();
+        const std::size_t max_end = std::min(costs_.runs(), begin + costs_.run_limits().max);
+        for (std::size_t r = replicas.min; r <= std::min(replicas.max, costs_.teams() - team); ++r) {
+            for (std::size_t end = begin + costs_.run_limits().min; end <= max_end; ++end)
+                stage_seconds_[r * (costs_.runs() + 1) + end] = costs_.find(begin, end, team, r);
+        }
     }
 
     CutSeconds find_bound(std::size_t stages, std::size_t begin, std::size_t team) const {
         CutSeconds best{no_cut, no_cut};
         const StageLimits runs = costs_.run_limits().limit_first(costs_.runs() - begin, stages - 1);
         const StageLimits replicas = costs_.replica_limits().limit_first(costs_.teams() - team, stages - 1);
-        for (std::size_t end = begin + runs.min; end <= begin + runs.max; ++end) {
-            const CutSeconds* rest = &at(stages - 1, end, team);
-            for (std::size_t r = replicas.min; r <= replicas.max; ++r) {
-                const CutSeconds joined = costs_.find(begin, end, team, r).join(rest[r]);
+        for (std::size_t r = replicas.min; r <= replicas.max; r += replicas.step) {
+            const bool may_stop = costs_.grow_with_runs(r);
+            const CutSeconds* const stage = &stage_seconds_[r * (costs_.runs() + 1)];
+            const CutSeconds* const rest = &at(stages - 1, 0, team + r);
+            for (std::size_t end = begin + runs.min; end <= begin + runs.max; ++end) {
+                if (may_stop && stage[end].others >= best.others) break;  // longer stages take longer
+                const CutSeconds joined = stage[end].join(rest[end]);
                 best.first = std::min(best.first, joined.first);
                 best.others = std::min(best.others, joined.others);
             }
@@ -182,6 +80,7 @@ private:
 
     const StageCosts& costs_;
     std::vector<CutSeconds> bounds_;
+    std::vector<CutSeconds> stage_seconds_;  // by number of replicas and end; see list_seconds()
 };
 
 // Finds the best cut into a number of stages.
@@ -220,7 +119,7 @@ private:
         const StageLimits replicas =
             costs_.replica_limits().limit_first(costs_.teams() - from.team, rest_stages);
         for (std::size_t end = from.end + runs.min; end <= from.end + runs.max; ++end) {
-            for (std::size_t r = replicas.min; r <= replicas.max; ++r) {
+            for (std::size_t r = replicas.min; r <= replicas.max; r += replicas.step) {
                 const CutSeconds rest = bounds_.at(rest_stages, end, from.team + r);
                 if (rest.first == no_cut) continue;
                 const CutSeconds stage = costs_.find(from.end, end, from.team, r);

@@ -21,6 +21,7 @@ struct CutBounds {
     std::size_t max_runs = std::numeric_limits<std::size_t>::max();
     std::size_t min_replicas = 1;
     std::size_t max_replicas = std::numeric_limits<std::size_t>::max();
+    std::size_t replica_step = 1;  // all stages but the last one have a multiple of this number of replicas
 };
 
 // The memory that the state of a stage takes on each rank of a team, per layer of the model. No stage of a cut

@@ -15,12 +15,12 @@
 namespace trireme::policy {
 namespace {
 
-constexpr std::size_t min_starts = 4,
+constexpr std::size_t min_starts = 3,
                       max_starts = 16;  // of each kind: with equal and other numbers of replicas
 constexpr std::size_t max_proposals = 8;
 // Number of changes that are judged, times the number of layers and the square of the number of teams.
-constexpr std::size_t max_judged_work = 500'000;
-constexpr std::size_t min_judged_changes = 8;
+constexpr std::size_t max_judged_work = 250'000;
+constexpr std::size_t min_judged_changes = 6;
 
 const plan::StepAhead& find_typical_step(const std::vector<plan::StepAhead>& steps) {
     std::vector<std::pair<std::uint64_t, std::size_t>> tokens;

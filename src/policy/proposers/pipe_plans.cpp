@@ -14,8 +14,9 @@ constexpr std::size_t max_microbatch_factor =
     6;  // micro-batches per stage of a pipeline, as in PipeTransformer
 // Work of the search for different numbers of replicas, in pairs of a layer and a team per number of
 // micro-batches.
-constexpr std::size_t max_search_work = 4096;
-constexpr std::size_t max_fine_search = 256;  // pairs of a layer and a team
+constexpr std::size_t max_search_work = 3072;
+constexpr std::size_t max_fine_search = 256;     // pairs of a layer and a team
+constexpr std::size_t max_replica_numbers = 32;  // of a stage in this search
 
 std::vector<PipePlan> sort_by_seconds(std::vector<std::pair<double, PipePlan>> plans) {
     std::ranges::stable_sort(plans, {}, [](const auto& plan) { return plan.first; });
@@ -208,6 +209,7 @@ std::vector<std::size_t> PipePlans::list_unequal_counts() const {
 void PipePlans::add_unequal(std::size_t microbatches, TimedPlans& plans) {
     CutProblem problem = make_problem(microbatches);
     problem.bounds.max_stages = rules_.max_stages;
+    problem.bounds.replica_step = (count_teams() + max_replica_numbers - 1) / max_replica_numbers;
     if (count_unequal_cuts() > problem.cuts.size()) problem.cuts = list_all_cuts();
     const bool are_equally_fast = std::ranges::count(slowness_, slowness_.front()) == std::ssize(slowness_);
     for (const StageCut& cut : find_best_cuts(problem)) {

@@ -69,6 +69,7 @@ private:
         for (std::size_t count = 1; count <= layers; ++count) {
             if (count < layers && !may_begin(layer + count)) continue;
             for (std::size_t replicas = 1; replicas <= max_replicas; ++replicas) {
+                if (count < layers && replicas % problem_.bounds.replica_step != 0) continue;
                 extend(layer + count, team + replicas, stages + 1,
                        step.with_stage(problem_, layer, count, team, replicas));
             }
@@ -126,6 +127,7 @@ CutProblem draw_problem(Draw& draw, std::size_t layers, std::size_t teams) {
     const std::size_t slow_teams = draw.one_in(3) ? teams : draw.below(3);
     for (std::size_t i = 0; i < slow_teams; ++i) problem.slowness[draw.below(teams)] = 1 + 3 * draw_unit(draw);
     if (!draw.one_in(3)) problem.send_seconds = draw_unit(draw);
+    if (draw.one_in(4)) problem.bounds.replica_step = 2 + draw.below(2);
     if (draw.one_in(2)) std::erase_if(problem.cuts, [&](std::size_t c) { return c > 0 && draw.one_in(3); });
     return problem;
 }
