@@ -68,8 +68,9 @@ CandidateOutlook::CandidateOutlook(const setup::Job& job, const setup::PlanState
       current_(current),
       nodes_(nodes),
       frozen_(frozen),
-      works_(std::make_shared<setup::StageWorks>(job.model, current.plan, job.dtype)),
-      layer_bytes_(count_layer_bytes(job, current.plan.teams.front().ranks.size(), frozen)) {}
+      layer_bytes_(count_layer_bytes(job, current.plan.teams.front().ranks.size(), frozen)),
+      machine_(choose_machine(job, static_cast<int>(nodes.size()))),
+      works_(std::make_shared<setup::StageWorks>(job.model)) {}
 
 CandidateOutlook::~CandidateOutlook() = default;
 
@@ -77,12 +78,14 @@ void CandidateOutlook::begin_decision(std::size_t step, double scale, const std:
                                       ChangePredictions changes) {
     if (slowness != slowness_) {
         slowness_ = slowness;
+        machine_.slowness = find_slowness_on_machine(machine_, slowness);
         entries_.clear();
         moved_bytes_.clear();
     }
     step_ = step;
     scale_ = scale;
     changes_ = std::move(changes);
+    predicted_change_.reset();
     must_predict_exactly_.reset();
     length_classes_.erase(length_classes_.begin(), length_classes_.lower_bound(step));
     const bool is_plan_new =
@@ -121,16 +124,25 @@ CandidateOutlook::Entry& CandidateOutlook::find_entry(const policy::Candidate& c
     entry.number = next_number_++;
     const auto ranks = static_cast<int>(nodes_.size());
     std::string why;
-    const auto state = try_make_state(job_, current_, ranks, decide(candidate), why);
-    const bool fits =
-        state && (!job_.devices || !job_.memory_limits.empty() ||
-                  explain_lack_on_devices(job_, predict_plan_memory(job_, *state, ranks)).empty());
-    if (fits) {
-        entry.predictor =
-            std::make_unique<setup::StepPredictor>(job_, *state, ranks, /*flops=*/0, slowness_, works_);
-        entry.offload_seconds = predict_offload_seconds(job_, *state, *state) / 2;
-    }
+    auto state = try_make_state(job_, current_, ranks, decide(candidate), why);
+    if (!state) return entry;
+    const std::vector<setup::RankMemory> memories = predict_run_memory(job_, *state, ranks);
+    if (!has_device_memory(*state, memories)) return entry;
+    entry.offload_seconds = predict_offload_seconds(job_, *state, *state) / 2;
+    entry.predictor =
+        std::make_unique<setup::StepPredictor>(job_, std::move(*state), machine_, works_, memories);
     return entry;
+}
+
+// True if the devices of --cluster have the memory that predict_plan_memory() returns: `memories` without
+// copies for checkpoints, if buckets have the default rules.
+bool CandidateOutlook::has_device_memory(const setup::PlanState& state,
+                                         std::vector<setup::RankMemory> memories) const {
+    if (!job_.devices || !job_.memory_limits.empty()) return true;
+    if (job_.buckets != layout::BucketRules{})
+        memories = predict_plan_memory(job_, state, static_cast<int>(memories.size()));
+    for (setup::RankMemory& memory : memories) memory.copy = 0;
+    return explain_lack_on_devices(job_, memories).empty();
 }
 
 std::optional<policy::StepOutlook> CandidateOutlook::predict_step(const policy::Candidate& candidate,
@@ -200,10 +212,8 @@ std::size_t CandidateOutlook::predict_bytes(const policy::Candidate& candidate) 
     const auto state =
         try_make_state(job_, current_, ranks, decide(candidate), why, /*may_exceed_memory=*/true);
     if (!state) return std::numeric_limits<std::size_t>::max();
-    const bool saves_checkpoints = job_.config.run.checkpoint_every > 0;
     std::size_t bytes = 0;
-    for (const setup::RankMemory& memory : setup::predict_memory_of_ranks(
-             {job_, *state}, &job_.config.optimizer, state->gradients, ranks, saves_checkpoints))
+    for (const setup::RankMemory& memory : predict_run_memory(job_, *state, ranks))
         bytes = std::max(bytes, memory.total());
     return bytes;
 }
@@ -254,10 +264,24 @@ std::optional<double> CandidateOutlook::predict_change_seconds(const policy::Can
     Entry& entry = find_entry(to);
     if (std::exchange(entry.is_change_known, true)) return entry.change_seconds;
     std::string why;
-    const auto transition = try_plan_transition(job_, current_, nodes_, decide(to), why);
+    plan::Decision decision = decide(to);
+    auto transition = try_plan_transition(job_, current_, nodes_, decision, why);
     entry.change_seconds.reset();
-    if (transition) entry.change_seconds = transition->moves_state ? changes_.predict(*transition) : 0;
+    if (!transition) return std::nullopt;
+    entry.change_seconds = transition->moves_state ? changes_.predict(*transition) : 0;
+    predicted_change_.emplace(std::move(decision), std::move(*transition));
     return entry.change_seconds;
+}
+
+// The reason and the terms of a decision do not affect its transition.
+std::optional<PlanTransition> CandidateOutlook::take_transition(const plan::Decision& decision) {
+    if (!predicted_change_) return std::nullopt;
+    auto [predicted, transition] = *std::exchange(predicted_change_, std::nullopt);
+    predicted.policy = decision.policy;
+    predicted.reason = decision.reason;
+    predicted.causes = decision.causes;
+    predicted.terms = decision.terms;
+    return predicted == decision ? std::optional(std::move(transition)) : std::nullopt;
 }
 
 std::size_t CandidateOutlook::predict_deficit_bytes(const policy::Candidate& candidate, std::size_t step) {

@@ -13,6 +13,8 @@
 #include "trireme/adapt/plan_transition.hpp"
 #include "trireme/policy/length.hpp"
 #include "trireme/policy/outlook.hpp"
+#include "trireme/setup/machine.hpp"
+#include "trireme/setup/rank_memory.hpp"
 #include "trireme/setup/stage_work.hpp"
 
 namespace trireme::adapt {
@@ -58,6 +60,10 @@ public:
         std::span<const policy::Candidate* const> candidates) override;
     std::optional<double> predict_change_seconds(const policy::Candidate& to) override;
 
+    // Returns the transition of the change that was predicted last in this decision, if `decision` carries out
+    // the same change.
+    std::optional<PlanTransition> take_transition(const plan::Decision& decision);
+
     // Returns the bytes by which a step, which the plan of the candidate can execute, exceeds the memory of a
     // rank without additional recomputation and offload.
     std::size_t predict_deficit_bytes(const policy::Candidate& candidate, std::size_t step);
@@ -83,6 +89,7 @@ private:
     struct Entry;
 
     Entry& find_entry(const policy::Candidate& candidate);
+    bool has_device_memory(const setup::PlanState& state, std::vector<setup::RankMemory> memories) const;
     std::optional<policy::StepOutlook> predict_class(Entry& entry, const plan::StepAhead& step);
     std::optional<policy::StepOutlook> predict_exactly(Entry& entry, const plan::StepAhead& next);
     bool can_execute(Entry& entry, const plan::StepAhead& next);
@@ -95,14 +102,17 @@ private:
     const setup::PlanState& current_;
     const std::vector<int>& nodes_;
     int frozen_;
-    std::shared_ptr<setup::StageWorks> works_;  // of the plans of all candidates
     std::vector<LayerBytes> layer_bytes_;
+    setup::Machine machine_;                    // with `slowness_`
+    std::shared_ptr<setup::StageWorks> works_;  // shared by the predictors of all candidates
     std::size_t step_ = 0;
     policy::Candidate from_ = {};  // the current plan in the last decision
     double scale_ = 1;
     std::vector<double> slowness_ = {};
     ChangePredictions changes_ = {};
     std::vector<policy::SharedLayout> excluded_layouts_ = {};
+    // The change that was predicted last in this decision.
+    std::optional<std::pair<plan::Decision, PlanTransition>> predicted_change_ = {};
     std::optional<bool> must_predict_exactly_ = {};              // in this decision; empty if unknown
     std::map<std::size_t, policy::LengthClass> length_classes_;  // by steps
     std::map<policy::LengthClass, std::size_t> class_steps_;     // the first step that was met of each class

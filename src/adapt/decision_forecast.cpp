@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <list>
+#include <memory>
 #include <tuple>
 #include <utility>
 
 #include "trireme/adapt/plan_chooser.hpp"
 #include "trireme/setup/machine.hpp"
 #include "trireme/setup/memory_prediction.hpp"
+#include "trireme/setup/stage_work.hpp"
 
 namespace trireme::adapt {
 namespace {
@@ -15,7 +17,9 @@ namespace {
 // Predicts the steps of recent plans.
 class PlanPredictors {
 public:
-    PlanPredictors(const setup::Job& job, int ranks) : job_(job), ranks_(ranks) {}
+    // `job` and `machine` are kept by reference.
+    PlanPredictors(const setup::Job& job, const setup::Machine& machine, int ranks)
+        : job_(job), machine_(machine), ranks_(ranks), works_(std::make_shared<setup::StageWorks>(job.model)) {}
 
     // `current` differs from earlier plans only in its layout, micro-batches and frozen blocks, and what
     // follows from them.
@@ -28,8 +32,9 @@ public:
             return predictors_.front().second;
         }
         if (predictors_.size() == max_predictors) predictors_.pop_back();
-        predictors_.emplace_front(std::piecewise_construct, std::forward_as_tuple(std::move(key)),
-                                  std::forward_as_tuple(job_, current, ranks_, /*flops=*/0));
+        predictors_.emplace_front(
+            std::piecewise_construct, std::forward_as_tuple(std::move(key)),
+            std::forward_as_tuple(job_, current, machine_, works_, predict_run_memory(job_, current, ranks_)));
         return predictors_.front().second;
     }
 
@@ -38,7 +43,9 @@ private:
     using Entry = std::pair<Key, setup::StepPredictor>;
 
     const setup::Job& job_;
+    const setup::Machine& machine_;
     int ranks_;
+    std::shared_ptr<setup::StageWorks> works_;
     std::list<Entry> predictors_;  // the most recently used one first
 };
 
@@ -52,7 +59,7 @@ struct DecisionForecast::State {
           machine(choose_machine(job, ranks)),
           nodes(list_nodes(machine, ranks)),
           chooser(job, current, std::move(setup.origin), nodes, {}),
-          predictors(job, ranks) {
+          predictors(job, machine, ranks) {
         chooser.set_links({.team = {}, .all = find_slow_link(machine, ranks)});
     }
 

@@ -32,6 +32,10 @@ public:
     std::optional<plan::Decision> decide(plan::Observation observed, std::size_t end,
                                          const policy::Proposer& propose_for_slow_ranks,
                                          ChangePredictions changes);
+    // Returns the transition of `decision`, if decide() planned it and the plan has not changed since.
+    std::optional<PlanTransition> take_transition(const plan::Decision& decision) {
+        return outlook_.take_transition(decision);
+    }
     // Called if the last decision was not carried out. Later decisions do not choose its layout.
     void exclude(const layout::Layout& layout);
 

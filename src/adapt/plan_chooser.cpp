@@ -178,6 +178,9 @@ std::optional<plan::Decision> PlanChooser::decide(const plan::Observation& obser
 // Returns nothing if the decision is impossible, which is noted as a refusal.
 std::optional<Choice> PlanChooser::try_to_choose(plan::Decision decision, const plan::Observation& observed) {
     energy_chooser_->complete(observed, decision);
+    if (layout_chooser_)
+        if (auto transition = layout_chooser_->take_transition(decision))
+            return make_choice(std::move(decision), std::move(*transition), observed);
     std::string why;
     auto transition = try_plan_transition(job_, current_, nodes_, decision, why);
     if (!transition) {

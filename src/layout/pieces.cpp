@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "trireme/base/error.hpp"
 
@@ -64,29 +65,40 @@ std::vector<std::size_t> list_cut_lines(const Boxes& boxes, SelectRange select_r
 // each of these boxes contains all rows of the strip.
 using StripBoxes = std::vector<const SharedBox*>;
 
+// Returns the ranks of all boxes, ascending.
+std::vector<int> merge_ranks(const StripBoxes& boxes) {
+    std::vector<int> ranks;
+    for (const SharedBox* shared_box : boxes)
+        ranks.insert(ranks.end(), shared_box->ranks.begin(), shared_box->ranks.end());
+    std::ranges::sort(ranks);
+    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+    return ranks;
+}
+
 // Returns the holders of each interval of columns in a strip. `lines` has the cut lines between columns.
 // Element i of the result has the ranks that hold columns lines[i] to lines[i + 1] - 1, ascending; the last
 // element is empty.
 std::vector<std::vector<int>> find_holders_between(const std::vector<std::size_t>& lines,
                                                    const StripBoxes& boxes) {
-    std::vector<std::vector<int>> holders(lines.size());
+    std::vector<StripBoxes> boxes_between(lines.size());
     for (const SharedBox* shared_box : boxes) {
         const Range columns = shared_box->box.columns;
         const auto first = std::ranges::lower_bound(lines, columns.begin);
-        for (auto line = first; *line < columns.end(); ++line) {
-            std::vector<int>& ranks = holders[static_cast<std::size_t>(line - lines.begin())];
-            ranks.insert(ranks.end(), shared_box->ranks.begin(), shared_box->ranks.end());
-        }
+        for (auto line = first; *line < columns.end(); ++line)
+            boxes_between[static_cast<std::size_t>(line - lines.begin())].push_back(shared_box);
     }
-    for (std::vector<int>& ranks : holders) {
-        std::ranges::sort(ranks);
-        ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
-    }
+    std::vector<std::vector<int>> holders;
+    for (const StripBoxes& each : boxes_between) holders.push_back(merge_ranks(each));
     return holders;
 }
 
 // Returns the pieces of the strip `rows`, sorted by column. Adjacent columns with equal holders form one piece.
 std::vector<Piece> make_strip_pieces(std::size_t tensor_index, Range rows, const StripBoxes& boxes) {
+    const auto has_other_columns = [&](const SharedBox* each) {
+        return each->box.columns != boxes.front()->box.columns;
+    };
+    if (!boxes.empty() && std::ranges::none_of(boxes, has_other_columns))
+        return {{tensor_index, {rows, boxes.front()->box.columns}, merge_ranks(boxes)}};
     const auto lines =
         list_cut_lines(boxes, [](const SharedBox* shared_box) { return shared_box->box.columns; });
     auto holders = find_holders_between(lines, boxes);
@@ -132,6 +144,10 @@ void add_strip(std::vector<Piece>& pieces, std::vector<std::size_t>& lowest_piec
 
 // Adds the pieces of a tensor to `pieces`, strip by strip from the first row to the last.
 void add_tensor(std::vector<Piece>& pieces, std::size_t tensor_index, const HeldTensor& tensor) {
+    if (is_whole_on_each_rank(tensor)) {
+        pieces.push_back({tensor_index, tensor.slices.front().box, list_ranks(tensor.slices)});
+        return;
+    }
     const std::vector<SharedBox> boxes = find_shared_boxes(tensor);
     const auto lines = list_cut_lines(boxes, [](const SharedBox& shared_box) { return shared_box.box.rows; });
     StripBoxes strip_boxes;
@@ -148,6 +164,21 @@ void add_tensor(std::vector<Piece>& pieces, std::size_t tensor_index, const Held
 }
 
 }  // namespace
+
+bool is_whole_on_each_rank(const HeldTensor& tensor) {
+    const Box whole{{0, tensor.rows}, {0, tensor.columns}};
+    int last_rank = -1;
+    return !tensor.slices.empty() && !whole.is_empty() &&
+           std::ranges::all_of(tensor.slices, [&](const Slice& slice) {
+               return slice.box == whole && slice.rank > std::exchange(last_rank, slice.rank);
+           });
+}
+
+std::vector<int> list_ranks(const std::vector<Slice>& slices) {
+    std::vector<int> ranks(slices.size());
+    std::ranges::transform(slices, ranks.begin(), &Slice::rank);
+    return ranks;
+}
 
 std::vector<Piece> cut_in_pieces(const std::vector<HeldTensor>& tensors) {
     std::vector<Piece> pieces;

@@ -96,6 +96,7 @@ std::vector<std::size_t> assign_more_turns(std::vector<std::size_t>& item_counts
 std::vector<Range> cut_by_weights(std::size_t count, std::span<const std::size_t> weights,
                                   const std::string& what) {
     check_shares(count, weights, what);
+    if (weights.size() == 1) return {{0, count}};
     std::vector<std::size_t> units(weights.size(), 0);
     const RemainingUnits all_units{count, std::accumulate(weights.begin(), weights.end(), std::size_t{0})};
     distribute_in_proportion(units, give_one_unit_to_small_weights(units, all_units, weights), weights);

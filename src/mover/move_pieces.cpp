@@ -62,22 +62,29 @@ std::vector<MovePiece> make_move_pieces(const std::vector<layout::HeldTensor>& b
                                         const std::vector<layout::HeldTensor>& after) {
     const int rank_offset = count_ranks(before);
     const TensorsByName before_by_name = index_by_name(before);
-    std::vector<layout::HeldTensor> merged_tensors;
-    for (const layout::HeldTensor& tensor : after) {
-        const auto before_entry = before_by_name.find(tensor.name);
-        merged_tensors.push_back(merge_slices(
-            before_entry == before_by_name.end() ? nullptr : before_entry->second, tensor, rank_offset));
-    }
     std::vector<MovePiece> pieces;
-    for (layout::Piece& merged_piece : cut_in_pieces(merged_tensors)) {
-        MovePiece piece = make_move_piece(std::move(merged_piece), rank_offset);
-        if (piece.after.empty()) continue;
-        if (piece.before.empty()) {
-            throw BugError(cat("rank ", piece.after.front(), " needs elements of ", after[piece.tensor].name,
-                               ", from row ", piece.box.rows.begin,
-                               ", after a move, but no rank holds these elements before the move"));
+    for (std::size_t t = 0; t < after.size(); ++t) {
+        const auto entry = before_by_name.find(after[t].name);
+        const layout::HeldTensor* const former = entry == before_by_name.end() ? nullptr : entry->second;
+        if (former != nullptr && former->rows == after[t].rows && former->columns == after[t].columns &&
+            is_whole_on_each_rank(*former) && is_whole_on_each_rank(after[t])) {
+            pieces.push_back({.tensor = t,
+                              .box = after[t].slices.front().box,
+                              .before = list_ranks(former->slices),
+                              .after = list_ranks(after[t].slices)});
+            continue;
         }
-        pieces.push_back(std::move(piece));
+        for (layout::Piece& merged_piece :
+             layout::cut_in_pieces({merge_slices(former, after[t], rank_offset)})) {
+            merged_piece.tensor = t;
+            MovePiece piece = make_move_piece(std::move(merged_piece), rank_offset);
+            if (piece.after.empty()) continue;
+            if (piece.before.empty())
+                throw BugError(cat("rank ", piece.after.front(), " needs elements of ", after[t].name,
+                                   ", from row ", piece.box.rows.begin,
+                                   ", after a move, but no rank holds these elements before the move"));
+            pieces.push_back(std::move(piece));
+        }
     }
     return pieces;
 }

@@ -1,6 +1,7 @@
 #include "trireme/setup/elastic_layout.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
@@ -10,7 +11,6 @@
 #include "trireme/setup/elastic_memory.hpp"
 #include "trireme/setup/machine.hpp"
 #include "trireme/setup/model_work.hpp"
-#include "trireme/setup/stage_work.hpp"
 
 namespace trireme::setup {
 namespace {
@@ -119,27 +119,31 @@ bool may_lack_memory(const Job& job, const plan::Plan& plan) {
 }
 
 LayerTimes::LayerTimes(const Job& job, const plan::Plan& plan, int frozen)
-    : kernel_seconds_(adapt_kernel_seconds(make_relative_kernel_seconds(job, 0))) {
+    : works_(job.model), kernel_seconds_(adapt_kernel_seconds(make_relative_kernel_seconds(job, 0))) {
     const model::TensorPart part{.rank = 0,
                                  .shares = std::vector<std::size_t>(plan.teams.front().ranks.size(), 1)};
-    const std::size_t layers = build_layers(job.model).size();
+    const std::size_t layers = list_kinds(job.model).size();
     const auto recompute = *std::ranges::min_element(plan.recompute);
     for (std::size_t layer = 0; layer < layers; ++layer) {
-        work_.push_back(derive_stage_work(job.model,
-                                          {.layers = {layer, 1},
-                                           .part = part,
-                                           .recompute = recompute,
-                                           .first_trained_layer = plan::find_first_trained_layer(frozen)},
-                                          {.dtype = job.dtype, .cuts_rows = plan.cuts_rows}));
+        work_.push_back(&works_.find({.layers = {layer, 1},
+                                      .part = part,
+                                      .recompute = recompute,
+                                      .first_trained_layer = plan::find_first_trained_layer(frozen)},
+                                     {.dtype = job.dtype, .cuts_rows = plan.cuts_rows}));
     }
 }
 
 std::vector<double> LayerTimes::predict_seconds(const plan::MicrobatchShape& shape) const {
+    std::map<const plan::StageWork*, double> known;  // equal layers share their work
     std::vector<double> seconds;
-    for (const plan::StageWork& work : work_) {
-        const plan::TrainingCosts costs = work.predict_costs(shape, kernel_seconds_);
-        seconds.push_back(1e-12 * static_cast<double>(costs.forward.kernel_picoseconds() +
-                                                      costs.backward.kernel_picoseconds()));
+    for (const plan::StageWork* const work : work_) {
+        const auto [entry, is_new] = known.try_emplace(work);
+        if (is_new) {
+            const plan::TrainingCosts costs = work->predict_costs(shape, kernel_seconds_);
+            entry->second = 1e-12 * static_cast<double>(costs.forward.kernel_picoseconds() +
+                                                        costs.backward.kernel_picoseconds());
+        }
+        seconds.push_back(entry->second);
     }
     return seconds;
 }

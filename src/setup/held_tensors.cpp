@@ -9,44 +9,48 @@
 namespace trireme::setup {
 namespace {
 
-// The parameters of a range of layers, as the ranks of tensor groups hold them. Ranks at the same position of
-// groups with equal shares hold the same slices, so that their parameters are listed only once.
-class ParameterSpecCache {
-public:
-    using SpecsPerLayer = std::vector<std::vector<model::ParameterSpec>>;
-
-    ParameterSpecCache(const model::ModelConfig& model, layout::Range layers)
-        : model_(model), layers_(layers) {}
-
-    const SpecsPerLayer& find(const model::TensorPart& part) {
-        const auto [entry, is_new] = specs_.try_emplace({part.rank, part.shares});
-        if (is_new) {
-            for (const model::Layer& layer : build_layers(model_, part, layers_))
-                entry->second.push_back(list_parameters(layer));
-        }
-        return entry->second;
-    }
-
-private:
-    const model::ModelConfig& model_;
-    layout::Range layers_;
-    std::map<std::pair<int, std::vector<std::size_t>>, SpecsPerLayer> specs_;
-};
-
 // Collects, per tensor, the slices of all ranks.
 class HeldTensorList {
 public:
-    // Adds the slices that `rank` holds of `specs`, the parameters of a layer. If a rank holds both layers that
-    // use a tied token table, its slice of the table is added once.
-    void add(const std::vector<model::ParameterSpec>& specs, std::size_t layer, int rank) {
-        for (const model::ParameterSpec& spec : specs) {
-            const std::size_t index = find_or_add_tensor(spec, layer);
-            layout::HeldTensor& tensor = tensors_[index];
-            tensor.last_use = std::min(tensor.last_use, layer);  // a backward pass visits this layer last
-            if (mark_as_holder(index, rank)) {
-                for (const layout::Placement& placement : spec.placements)
-                    tensor.slices.push_back({rank, placement.box});
+    // A parameter that ranks hold: the index of its tensor, and its boxes.
+    struct Held {
+        std::size_t tensor = 0;
+        std::vector<layout::Placement> placements;
+    };
+
+    // Called before the first add_tensors() of a stage that `ranks` ranks hold.
+    void begin_stage(std::size_t ranks) {
+        earlier_tensors_ = tensors_.size();
+        ranks_ = ranks;
+    }
+
+    // Adds the tensors of the stage, without slices. Returns what a rank with this part of the stage holds.
+    std::vector<Held> add_tensors(const model::ModelConfig& model, layout::Range layers,
+                                  const model::TensorPart& part) {
+        std::vector<Held> all;
+        std::size_t layer = layers.begin;
+        for (const model::Layer& each : build_layers(model, part, layers)) {
+            for (model::ParameterSpec& spec : list_parameters(each)) {
+                const std::size_t index = find_or_add_tensor(spec, layer);
+                layout::HeldTensor& tensor = tensors_[index];
+                tensor.last_use = std::min(tensor.last_use, layer);  // a backward pass visits this layer last
+                if (spec.is_tied && std::ranges::find(all, index, &Held::tensor) != all.end()) continue;
+                all.push_back({index, std::move(spec.placements)});
             }
+            ++layer;
+        }
+        return all;
+    }
+
+    // Adds the slices of a rank of the stage. If the rank holds both layers that use a tied token table, its
+    // slice of the table is added once.
+    void add_slices(const std::vector<Held>& held, int rank) {
+        for (const auto& [index, placements] : held) {
+            std::vector<layout::Slice>& slices = tensors_[index].slices;
+            if (index < earlier_tensors_ &&
+                std::ranges::find(slices, rank, &layout::Slice::rank) != slices.end())
+                continue;
+            for (const layout::Placement& placement : placements) slices.push_back({rank, placement.box});
         }
     }
     std::vector<layout::HeldTensor> take() { return std::move(tensors_); }
@@ -60,23 +64,14 @@ private:
                                 .columns = spec.all_columns,
                                 .last_use = layer,
                                 .slices = {}});
-            is_holder_.emplace_back();
+            tensors_.back().slices.reserve(ranks_);
         }
         return entry->second;
     }
 
-    // Marks the rank as a holder of the tensor. Returns false if the rank was marked before.
-    bool mark_as_holder(std::size_t tensor, int rank) {
-        std::vector<bool>& is_holder = is_holder_[tensor];
-        const auto r = static_cast<std::size_t>(rank);
-        if (r >= is_holder.size()) is_holder.resize(r + 1);
-        if (is_holder[r]) return false;
-        is_holder[r] = true;
-        return true;
-    }
-
     std::vector<layout::HeldTensor> tensors_;
-    std::vector<std::vector<bool>> is_holder_;  // by tensor, then by rank
+    std::size_t earlier_tensors_ = 0;  // of earlier stages
+    std::size_t ranks_ = 0;
     std::unordered_map<std::string, std::size_t> index_by_name_;
 };
 
@@ -85,13 +80,18 @@ private:
 std::vector<layout::HeldTensor> list_held_tensors(const plan::Plan& plan, const model::ModelConfig& model) {
     HeldTensorList held_tensors;
     for (const layout::StageLayout& stage : plan.layout.stages) {
-        ParameterSpecCache spec_cache(model, stage.layers);
+        std::size_t ranks = 0;
+        for (const layout::ReplicaLayout& replica : stage.replicas) ranks += replica.ranks.size();
+        held_tensors.begin_stage(ranks);
+        // Ranks at the same position of groups with equal shares hold the same slices.
+        std::map<std::pair<std::size_t, std::vector<std::size_t>>, std::vector<HeldTensorList::Held>> known;
         for (const layout::ReplicaLayout& replica : stage.replicas) {
             for (std::size_t r = 0; r < replica.ranks.size(); ++r) {
-                const ParameterSpecCache::SpecsPerLayer& specs_per_layer =
-                    spec_cache.find({.rank = static_cast<int>(r), .shares = replica.shares});
-                for (std::size_t l = 0; l < specs_per_layer.size(); ++l)
-                    held_tensors.add(specs_per_layer[l], stage.layers.begin + l, replica.ranks[r]);
+                const auto [held, is_new] = known.try_emplace({r, replica.shares});
+                if (is_new)
+                    held->second = held_tensors.add_tensors(
+                        model, stage.layers, {.rank = static_cast<int>(r), .shares = replica.shares});
+                held_tensors.add_slices(held->second, replica.ranks[r]);
             }
         }
     }

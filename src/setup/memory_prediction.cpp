@@ -235,8 +235,7 @@ public:
     // of these ranks.
     std::vector<RankMemory> predict_memory(const std::vector<int>& ranks, const stage::LocalWork& work,
                                            const HeldBatches& batches) const {
-        const stage::LocalStages stages(work, nullptr, device::MemorySpace::ghost);
-        const stage::LocalParameters& parameters = stages.parameters();
+        const stage::LocalParameters parameters = make_local_parameters(work, device::MemorySpace::ghost);
         std::vector<RankMemory> memories(ranks.size(), predict_common_memory(sized_plan_, batches, parameters));
         const stage::EqualBuffers buffers = make_training_buffers(sized_plan_, work);
         const std::size_t step_bytes = count_equal_bytes(sized_plan_, work, buffers);
@@ -362,19 +361,31 @@ std::vector<RankMemory> predict_memory_of_ranks(const SizedPlan& sized_plan,
     std::vector<RankMemory> memory_of_ranks(static_cast<std::size_t>(ranks));
     const RankMemoryPredictor predictor(sized_plan, optimizer, gradients, saves_checkpoints);
     const std::size_t batch_bytes = compute_max_batch_bytes(sized_plan);
+    std::size_t class_index = 0;
     for (const RankClass& rank_class : find_rank_classes(sized_plan.plan)) {
         const stage::LocalWork work = make_local_work(sized_plan, rank_class.ranks.front());
-        const std::vector<RankMemory> memories = predictor.predict_memory(
+        std::vector<RankMemory> memories = predictor.predict_memory(
             rank_class.ranks, work, {count_batches_in_memory(sized_plan.plan, work.team), batch_bytes});
-        for (std::size_t i = 0; i < memories.size(); ++i)
+        for (std::size_t i = 0; i < memories.size(); ++i) {
+            memories[i].class_index = class_index;
             memory_of_ranks[static_cast<std::size_t>(rank_class.ranks[i])] = memories[i];
+        }
+        ++class_index;
     }
     return memory_of_ranks;
 }
 
 std::vector<RankMemory> predict_plan_memory(const Job& job, const PlanState& state, int ranks) {
     const SizedPlan sized_plan(job, state);
-    return predict_memory_of_ranks(sized_plan, &job.config.optimizer, make_gradient_plan(sized_plan), ranks);
+    const optim::OptimizerConfig* const optimizer = &job.config.optimizer;
+    if (job.buckets == layout::BucketRules{})
+        return predict_memory_of_ranks(sized_plan, optimizer, state.gradients, ranks);
+    return predict_memory_of_ranks(sized_plan, optimizer, make_gradient_plan(sized_plan), ranks);
+}
+
+std::vector<RankMemory> predict_run_memory(const Job& job, const PlanState& state, int ranks) {
+    return predict_memory_of_ranks({job, state}, &job.config.optimizer, state.gradients, ranks,
+                                   job.config.run.checkpoint_every > 0);
 }
 
 std::string explain_lack_on_devices(const Job& job, const std::vector<RankMemory>& memories) {

@@ -22,15 +22,18 @@ namespace {
 stage::BatchShape find_largest_microbatch(const std::vector<data::Sample>& samples, std::size_t count,
                                           std::size_t max_visits, plan::LengthPolicy policy,
                                           std::size_t longest_of_corpus) {
-    std::vector<std::size_t> lengths;
-    for (const data::Sample& sample : samples) lengths.push_back(sample.length);
-    std::ranges::sort(lengths, std::greater{});
+    std::vector<std::size_t> lengths;  // descending; only the longest one unless samples are packed
+    if (is_packed(policy)) {
+        for (const data::Sample& sample : samples) lengths.push_back(sample.length);
+        std::ranges::sort(lengths, std::greater{});
+    } else if (policy == plan::LengthPolicy::fixed) {
+        lengths = {longest_of_corpus};
+    } else {
+        lengths = {std::ranges::max(samples, {}, &data::Sample::length).length};
+    }
     stage::BatchShape shape;
     for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t packed_length = lengths[std::min(i / max_visits, lengths.size() - 1)];
-        const std::size_t padded_length =
-            policy == plan::LengthPolicy::fixed ? longest_of_corpus : lengths.front();
-        const std::size_t length = is_packed(policy) ? packed_length : padded_length;
+        const std::size_t length = lengths[std::min(i / max_visits, lengths.size() - 1)];
         shape.segments.push_back({.begin = shape.rows, .length = length});
         shape.rows += length;
     }

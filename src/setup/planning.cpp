@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <string_view>
 
 #include "trireme/base/regular_file.hpp"
 #include "trireme/layout/balanced_cut.hpp"
@@ -211,15 +213,19 @@ void check_tied_updates(const plan::Plan& plan, const model::ModelConfig& model)
 
 std::vector<layout::LayerFacts> list_layer_facts(const model::ModelConfig& model) {
     std::vector<layout::LayerFacts> facts;
+    std::map<std::string_view, std::size_t> parameters;  // by kind: layers of one kind have equal sizes
     std::size_t item = 0;
-    for (const model::Layer& layer : build_layers(model)) {
-        const bool is_attention = std::holds_alternative<model::AttentionHalf>(layer);
-        const bool is_block = is_attention || std::holds_alternative<model::MlpHalf>(layer);
+    for (const std::string_view kind : list_kinds(model)) {
+        const auto [known, is_new] = parameters.try_emplace(kind);
+        if (is_new) {
+            for (const model::Layer& layer : build_layers(model, {}, {facts.size(), 1}))
+                for (const model::ParameterSpec& spec : list_parameters(layer)) known->second += spec.size();
+        }
+        const bool is_attention = kind == "attention";
+        const bool is_block = is_attention || kind == "mlp";
         const bool begins_head = !facts.empty() && facts.back().is_block && !is_block;
         if (is_attention || begins_head) ++item;
-        std::size_t parameters = 0;
-        for (const model::ParameterSpec& spec : list_parameters(layer)) parameters += spec.size();
-        facts.push_back({.item = item, .parameters = parameters, .is_block = is_block});
+        facts.push_back({.item = item, .parameters = known->second, .is_block = is_block});
     }
     return facts;
 }

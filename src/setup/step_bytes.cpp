@@ -4,8 +4,6 @@
 #include <set>
 #include <tuple>
 
-#include "trireme/setup/rank_classes.hpp"
-
 namespace trireme::setup {
 namespace {
 
@@ -39,13 +37,16 @@ stage::BatchShape make_any_shape(const plan::MicrobatchShape& counts) {
 
 StepBytes::StepBytes(const SizedPlan& sized_plan, const optim::OptimizerConfig& optimizer,
                      const stage::GradientPlan& gradients, int ranks, bool saves_checkpoints)
+    : StepBytes(sized_plan,
+                predict_memory_of_ranks(sized_plan, &optimizer, gradients, ranks, saves_checkpoints)) {}
+
+StepBytes::StepBytes(const SizedPlan& sized_plan, const std::vector<RankMemory>& memories)
     : plan_(sized_plan.plan) {
-    const std::vector<RankMemory> memories =
-        predict_memory_of_ranks(sized_plan, &optimizer, gradients, ranks, saves_checkpoints);
-    std::vector<std::size_t> class_of_rank(memories.size());
-    for (const RankClass& rank_class : find_rank_classes(plan_)) {
-        for (const int rank : rank_class.ranks) class_of_rank[static_cast<std::size_t>(rank)] = classes_.size();
-        const stage::LocalWork work = make_local_work(sized_plan, rank_class.ranks.front());
+    // Classes are in the order of their first ranks.
+    for (std::size_t rank = 0; rank < memories.size(); ++rank) {
+        const auto is_held = plan_.find_team(static_cast<int>(rank)) >= 0;
+        if (!is_held || memories[rank].class_index < classes_.size()) continue;
+        const stage::LocalWork work = make_local_work(sized_plan, static_cast<int>(rank));
         classes_.push_back({.planner = stage::StepMemoryPlanner(work)});
     }
     for (std::size_t t = 0; t < plan_.teams.size(); ++t) {
@@ -55,7 +56,7 @@ StepBytes::StepBytes(const SizedPlan& sized_plan, const optim::OptimizerConfig& 
         for (const int rank : plan_.teams[t].ranks) {
             const RankMemory& memory = memories[static_cast<std::size_t>(rank)];
             team_memory.ranks.push_back({.rank = rank,
-                                         .class_index = class_of_rank[static_cast<std::size_t>(rank)],
+                                         .class_index = memory.class_index,
                                          .constant_bytes = memory.total() - memory.step_buffers,
                                          .max_step_bytes = memory.step_buffers,
                                          .offloadable_bytes = memory.offloadable});

@@ -94,6 +94,7 @@ private:
     Candidate find_slowest(std::size_t s) {
         const layout::StageLayout& stage = plan_.layout.stages[s];
         const bool splits_backward = has_split_backward(plan_, static_cast<int>(s));
+        const stage::PassVariant variant = make_pass_variant(plan_, job_.dtype);
         Candidate slowest;
         for (const layout::ReplicaLayout& replica : stage.replicas) {
             for (std::size_t r = 0; r < replica.ranks.size(); ++r) {
@@ -102,7 +103,7 @@ private:
                                             .recompute = recompute_[s],
                                             .first_trained_layer = plan_.first_trained_layer()};
                 const int rank = replica.ranks[r];
-                Candidate candidate{.work = &works_.find(spec, {}, replica.ranks.front()),
+                Candidate candidate{.work = &works_.find(spec, variant),
                                     .rank = rank,
                                     .device = find_device_kind(rank),
                                     .splits_backward = splits_backward};
@@ -152,7 +153,7 @@ std::size_t count_steps_to_compare(const plan::Plan& plan) {
 
 // `works` is declared before `formers`, so that `formers`, which refer to `works`, are destroyed first.
 struct StepPlanner::Work {
-    Work(const Job& job, const PlanState& current) : works(job.model, current.plan, job.dtype) {
+    Work(const Job& job, const PlanState& current) : works(job.model) {
         const auto add_former = [&](const std::vector<plan::Recompute>& recompute, std::size_t max_rows) {
             formers.emplace_back(current.plan.training,
                                  policy::MicrobatchRules{.is_packed = is_packed(job.config.schedule.length),
@@ -173,8 +174,7 @@ struct StepPlanner::Memory {
         : machine(choose_machine(job, static_cast<int>(job.memory_limits.size()))),
           priced(make_priced_plan(job, current)),
           costs(priced, machine),
-          bytes({job, current}, job.config.optimizer, current.gradients,
-                static_cast<int>(job.memory_limits.size()), job.config.run.checkpoint_every > 0),
+          bytes({job, current}, predict_run_memory(job, current, static_cast<int>(job.memory_limits.size()))),
           fitter(priced, costs, bytes, job.memory_limits, list_means(job, current.plan)) {}
 
     static FitMeans list_means(const Job& job, const plan::Plan& plan) {

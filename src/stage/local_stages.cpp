@@ -33,20 +33,19 @@ std::vector<Stage> make_stages(const LocalWork& work) {
     return stages;
 }
 
-std::vector<model::ParameterSpec> list_parameters(const std::vector<Stage>& stages) {
-    std::vector<model::ParameterSpec> all;
-    for (const Stage& stage : stages) {
-        for (model::ParameterSpec& spec : stage.parameters()) all.push_back(std::move(spec));
-    }
-    return all;
-}
-
 }  // namespace
+
+LocalParameters make_local_parameters(const LocalWork& work, device::MemorySpace memory_space) {
+    std::vector<model::ParameterSpec> all;
+    for (const Stage& stage : make_stages(work))
+        for (model::ParameterSpec& spec : stage.parameters()) all.push_back(std::move(spec));
+    return {std::move(all), work.variant.dtype, memory_space, work.copies};
+}
 
 LocalStages::LocalStages(const LocalWork& work, comm::Communicator* group, device::MemorySpace memory_space)
     : work_(work),
       stages_(make_stages(work)),
-      parameters_(list_parameters(stages_), work.variant.dtype, memory_space, work.copies),
+      parameters_(make_local_parameters(work, memory_space)),
       buffers_(work, memory_space) {
     uses_per_parameter_.assign(parameters_.specs().size(), 0);
     for (Stage& stage : stages_) {

@@ -1,8 +1,11 @@
 #include "trireme/stage/predict.hpp"
 
+#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "trireme/comm/communicator.hpp"
 #include "trireme/model/channel_choice.hpp"
@@ -75,7 +78,7 @@ public:
               .communicator = *communicator_, .exchange = workspace_.exchange, .cuts_rows = variant.cuts_rows},
           is_tensor_parallel_(!spec.part.is_whole()) {
         stage_.bind(parameters_);
-        if (variant.resizing_limit == 0 && variant.migrations.empty()) return;
+        if (!variant.changes_matmuls()) return;
         resizing_.emplace(stage_.projections(), model::Filling::zero, variant.dtype, shape.rows,
                           device::MemorySpace::ghost);
         offloaded_.emplace(list_team_projections(config, {spec}), spec.part.rank, variant.spread);
@@ -91,6 +94,7 @@ public:
         workspace_ = Workspace({}, device::MemorySpace::ghost);
         stash_ = ActivationStash(0, device::MemorySpace::ghost);
         stream_.ledger.clear();  // it would grow with each new shape
+        stream_.matmuls = {};
     }
 
     TrainingMemory run_training_passes() {
@@ -237,8 +241,7 @@ TrainingPredictor& TrainingPredictor::operator=(TrainingPredictor&&) noexcept = 
 
 TrainingMemory TrainingPredictor::predict(const model::ModelConfig& config, const StageSpec& spec,
                                           const BatchShape& shape, const PassVariant& variant) {
-    if (variant.resizing_limit != 0 || !variant.migrations.empty())
-        return predict_training(config, spec, shape, variant);
+    if (variant.changes_matmuls()) return predict_training(config, spec, shape, variant);
     if (state_) {
         state_->stage.set_batch(config, shape);
     } else {
@@ -262,7 +265,41 @@ StageMemory predict(const model::ModelConfig& config, const StageSpec& spec, con
 
 TrainingWork list_work(const model::ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
                        const PassVariant& variant) {
-    return GhostStage(config, spec, shape, variant).list_work(spec.recompute != plan::Recompute::full);
+    return list_works(config, spec, {shape}, variant).front();
+}
+
+std::vector<TrainingWork> list_works(const model::ModelConfig& config, const StageSpec& spec,
+                                     const std::vector<BatchShape>& shapes, const PassVariant& variant) {
+    const bool has_halves = spec.recompute != plan::Recompute::full;
+    std::vector<TrainingWork> works;
+    std::optional<GhostStage> ghost;
+    for (const BatchShape& shape : shapes) {
+        if (ghost && !variant.changes_matmuls()) {
+            ghost->set_batch(config, shape);
+        } else {
+            ghost.emplace(config, spec, shape, variant);
+        }
+        works.push_back(ghost->list_work(has_halves));
+    }
+    return works;
+}
+
+// Layers of one kind have parameters of equal sizes. Only the tied token table belongs to two layers.
+std::vector<std::size_t> list_trained_sizes(const model::ModelConfig& config, const StageSpec& spec) {
+    std::map<std::string_view, std::vector<model::ParameterSpec>> parameters;  // by kind
+    std::vector<std::size_t> sizes;
+    bool has_tied_table = false;
+    std::size_t layer = spec.layers.begin;
+    for (const std::string_view kind : list_kinds(config, spec.layers)) {
+        const auto [known, is_new] = parameters.try_emplace(kind);
+        if (is_new) known->second = list_parameters(build_layers(config, spec.part, {layer, 1}).front());
+        for (const model::ParameterSpec& each : known->second) {
+            if (each.is_tied && (spec.first_trained_layer > 0 || std::exchange(has_tied_table, true))) continue;
+            if (layer >= spec.first_trained_layer) sizes.push_back(each.size());
+        }
+        ++layer;
+    }
+    return sizes;
 }
 
 }  // namespace trireme::stage

@@ -1,6 +1,7 @@
 #include "trireme/stage/stage.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 #include "trireme/kernels/rows.hpp"
 #include "trireme/model/model.hpp"
@@ -13,12 +14,12 @@ std::vector<model::Layer> make_layers(const model::ModelConfig& config, const St
     return build_layers(config, spec.part, spec.layers);
 }
 
-// Groups the layers: the two halves of a block form one range, and every other layer forms a range of its own.
-std::vector<layout::Range> find_blocks(const std::vector<model::Layer>& layers) {
+// Groups layers: the two halves of a block form one range, and every other layer forms a range of its own.
+// `kinds` has the kind of each layer.
+std::vector<layout::Range> find_blocks(const std::vector<std::string_view>& kinds) {
     std::vector<layout::Range> blocks;
-    for (std::size_t l = 0; l < layers.size(); ++l) {
-        const bool continues_block = l > 0 && std::holds_alternative<model::MlpHalf>(layers[l]) &&
-                                     std::holds_alternative<model::AttentionHalf>(layers[l - 1]);
+    for (std::size_t l = 0; l < kinds.size(); ++l) {
+        const bool continues_block = l > 0 && kinds[l] == "mlp" && kinds[l - 1] == "attention";
         if (continues_block) {
             ++blocks.back().count;
         } else {
@@ -41,7 +42,7 @@ void visit_layer(const model::Layer& layer, model::LayerState& state, Use&& use)
 }  // namespace
 
 std::vector<layout::Range> list_blocks(const model::ModelConfig& config, layout::Range layers) {
-    std::vector<layout::Range> blocks = find_blocks(build_layers(config, {}, layers));
+    std::vector<layout::Range> blocks = find_blocks(list_kinds(config, layers));
     for (layout::Range& block : blocks) block.begin += layers.begin;
     return blocks;
 }
@@ -51,7 +52,7 @@ Stage::Stage(const model::ModelConfig& config, const StageSpec& spec)
       layers_(make_layers(config, spec)),
       first_trained_(std::clamp(spec.first_trained_layer, spec.layers.begin, spec.layers.end()) -
                      spec.layers.begin),
-      block_ranges_(find_blocks(layers_)),
+      block_ranges_(find_blocks(list_kinds(config, spec.layers))),
       width_(config.width),
       is_last_(is_head_layer(layers_.back())) {
     for (std::size_t b = 0; b < block_ranges_.size(); ++b)
@@ -64,11 +65,14 @@ bool Stage::is_trained_parameter(std::size_t l, const model::ParameterSpec& spec
 
 // If two layers share a parameter, it is tied, so that it is trained in both layers or in none.
 std::vector<model::ParameterSpec> Stage::parameters() const {
-    std::vector<model::ParameterSpec> all = list_unique_parameters(layers_);
+    std::vector<model::ParameterSpec> all;
     for (std::size_t l = 0; l < layers_.size(); ++l) {
-        for (const model::ParameterSpec& spec : list_parameters(layers_[l])) {
-            if (is_trained_parameter(l, spec)) continue;
-            std::ranges::find(all, spec.name, &model::ParameterSpec::name)->is_trained = false;
+        for (model::ParameterSpec& spec : list_parameters(layers_[l])) {
+            const bool is_known =
+                spec.is_tied && std::ranges::find(all, spec.name, &model::ParameterSpec::name) != all.end();
+            if (is_known) continue;
+            spec.is_trained = is_trained_parameter(l, spec);
+            all.push_back(std::move(spec));
         }
     }
     return all;

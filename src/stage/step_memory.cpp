@@ -16,8 +16,7 @@ std::string make_block_key(const model::ModelConfig& model, const StageSpec& blo
     std::string key = cat(is_frozen(block) ? "frozen " : "", block.layers.begin == 0 ? "first " : "", "rank ",
                           block.part.rank, " of");
     for (const std::size_t share : block.part.shares) key += cat(' ', share);
-    for (const model::Layer& layer : build_layers(model, block.part, block.layers))
-        key += cat(' ', find_kind(layer));
+    for (const std::string_view kind : list_kinds(model, block.layers)) key += cat(' ', kind);
     return key;
 }
 

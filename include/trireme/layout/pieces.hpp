@@ -26,6 +26,12 @@ struct HeldTensor {
     bool is_trained = true;  // false for a frozen tensor, which has no gradient and no optimizer state
 };
 
+// True if each of the ranks that hold the tensor holds the whole tensor, and the ranks are ascending, as
+// without tensor groups. The tensor is then one piece.
+bool is_whole_on_each_rank(const HeldTensor& tensor);
+// Returns the rank of each slice.
+std::vector<int> list_ranks(const std::vector<Slice>& slices);
+
 // A box of a tensor. All elements of the box have the same holders.
 struct Piece {
     std::size_t tensor = 0;  // index into the list of tensors
@@ -61,6 +67,8 @@ struct BucketRules {
     std::size_t large_piece_elements = std::size_t{1} << 20;
     // Maximum number of elements of a bucket, unless the bucket is a single row of a piece.
     std::size_t max_bucket_elements = std::size_t{4} << 20;
+
+    friend bool operator==(const BucketRules&, const BucketRules&) = default;
 };
 
 // Distributes the pieces of trained tensors over buckets. A piece that exceeds `max_bucket_elements` is cut by

@@ -3,7 +3,9 @@
 // HeadTransform or, for Task::span, no layer.
 #pragma once
 
+#include <limits>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -31,6 +33,8 @@ using LayerState =
 template <class L>
 inline constexpr bool is_head = std::is_same_v<L, Head> || std::is_same_v<L, SpanHead>;
 
+inline constexpr layout::Range all_layers{0, std::numeric_limits<std::size_t>::max()};
+
 // Returns all layers of the model, with the slices of the tensor rank `part`.
 std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part = {});
 // Returns the name of the layer's type in profiles and messages, for example "attention".
@@ -51,5 +55,7 @@ std::size_t count_parameters(const ModelConfig& config);  // number of elements;
 
 // Returns only the layers whose indices in the model are in `range`. This is cheaper than building all layers.
 std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part, layout::Range range);
+// Returns find_kind() of the layers whose indices in the model are in `range`, without building the layers.
+std::vector<std::string_view> list_kinds(const ModelConfig& config, layout::Range range = all_layers);
 
 }  // namespace trireme::model

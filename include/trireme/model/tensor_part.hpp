@@ -40,6 +40,6 @@ struct TensorPart {
 };
 
 // Returns the spec of the tensor `whole` for a rank that holds only the given rows and columns.
-ParameterSpec cut_parameter(const ParameterSpec& whole, const Channels& rows, const Channels& columns);
+ParameterSpec cut_parameter(ParameterSpec whole, const Channels& rows, const Channels& columns);
 
 }  // namespace trireme::model

@@ -56,6 +56,7 @@ struct KernelFormula {
 
     // True if the two formulas are equal, except that `calls` may differ.
     bool is_same_call(const KernelFormula& other) const;
+    friend bool operator==(const KernelFormula&, const KernelFormula&) = default;
 };
 
 // A pass of one micro-batch through a stage on one rank.
@@ -65,6 +66,8 @@ struct PassFormula {
     LinearQuantity messages_sent = {};  // to these ranks, if there is exactly one tile
     // Added for each tile after the first, and subtracted if there is no tile; see is_in_tiles.
     double messages_sent_per_tile = 0;
+
+    friend bool operator==(const PassFormula&, const PassFormula&) = default;
 };
 
 // The training passes of a stage, for shapes with at most `max_rows` rows. With full recomputation, backward
@@ -75,6 +78,8 @@ struct TrainingFormulas {
     PassFormula backward = {};
     PassFormula backward_input = {};
     PassFormula backward_weight = {};
+
+    friend bool operator==(const TrainingFormulas&, const TrainingFormulas&) = default;
 };
 
 // Returns the seconds of a kernel call.
@@ -113,6 +118,8 @@ public:
                           const KernelSeconds& seconds) const;
 
     const std::vector<TrainingFormulas>& formulas() const { return formulas_; }
+
+    friend bool operator==(const StageWork&, const StageWork&) = default;
 
 private:
     PassCost predict_cost(const PassFormula& pass, const MicrobatchShape& shape,

@@ -6,6 +6,7 @@
 
 #include "trireme/plan/stage_work.hpp"
 #include "trireme/setup/setup.hpp"
+#include "trireme/setup/stage_work.hpp"
 
 namespace trireme::setup {
 
@@ -30,14 +31,16 @@ bool may_lack_memory(const Job& job, const plan::Plan& plan);
 // team of the plan.
 class LayerTimes {
 public:
-    // The first `frozen` blocks and, if there are any, the embedding run forward only.
+    // Keeps a reference to the model. The first `frozen` blocks and, if there are any, the embedding run
+    // forward only.
     LayerTimes(const Job& job, const plan::Plan& plan, int frozen);
 
     // Returns, per layer of the model, the seconds of the forward and the backward pass of one micro-batch.
     std::vector<double> predict_seconds(const plan::MicrobatchShape& shape) const;
 
 private:
-    std::vector<plan::StageWork> work_;  // per layer
+    StageWorks works_;
+    std::vector<const plan::StageWork*> work_;  // per layer
     plan::KernelSeconds kernel_seconds_;
 };
 

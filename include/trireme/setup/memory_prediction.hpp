@@ -92,6 +92,9 @@ std::vector<RankMemory> predict_memory_of_ranks(const SizedPlan& sized_plan,
 // Returns the same for the plan `state` of a simulated run. Gradients are grouped into buckets as in a run that
 // computes; a ghost run with many ranks has larger buckets.
 std::vector<RankMemory> predict_plan_memory(const Job& job, const PlanState& state, int ranks);
+// Returns the memory of each rank with the buckets of the job and, if the run writes checkpoints during
+// training, with the copy from which they are written.
+std::vector<RankMemory> predict_run_memory(const Job& job, const PlanState& state, int ranks);
 
 // Describes the lack of memory on the first rank whose device in --cluster has too little. Returns an empty
 // text if all devices have enough.

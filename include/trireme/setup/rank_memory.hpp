@@ -19,6 +19,7 @@ struct RankMemory {
     std::size_t activation = 0;       // largest stash of a micro-batch in one stage, included in `activations`
     // Buffers of a step, included in `activations`, `workspace` and `messages`.
     std::size_t step_buffers = 0;
+    std::size_t class_index = 0;  // index of the rank's class: see find_rank_classes()
 
     // Returns the bytes in GPU memory if the rank has a GPU, otherwise the bytes in host memory.
     std::size_t total() const {

@@ -30,6 +30,8 @@ public:
     // predict_memory_of_ranks().
     StepBytes(const SizedPlan& sized_plan, const optim::OptimizerConfig& optimizer,
               const stage::GradientPlan& gradients, int ranks, bool saves_checkpoints);
+    // Same, with the result `memories` of predict_memory_of_ranks().
+    StepBytes(const SizedPlan& sized_plan, const std::vector<RankMemory>& memories);
 
     // Returns the bytes of a step by team and rank of the team. `microbatches` has one entry per micro-batch of
     // the step; an empty micro-batch has 0 rows. `levels` is that of stage::StepWork.

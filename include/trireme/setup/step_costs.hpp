@@ -41,8 +41,8 @@ PricedPlan make_priced_plan(const Job& job, const PlanState& current);
 // other shapes, and for shares of layers, follow from this cost and from the kernels.
 class StepCostPredictor {
 public:
-    // `priced` and `machine` are kept by reference. Predictors for the plans of a job may share `works`; if it
-    // is null, the predictor has its own.
+    // `priced` and `machine` are kept by reference. Predictors for plans of the same model may share `works`;
+    // if it is null, the predictor has its own.
     StepCostPredictor(const PricedPlan& priced, const Machine& machine,
                       std::shared_ptr<StageWorks> works = nullptr);
 
@@ -99,7 +99,7 @@ private:
     };
 
     ReplicaKind find_kind(const layout::ReplicaLayout& replica) const;
-    ReplicaWork make_replica_work(std::size_t stage, const ReplicaKind& kind, int first_rank);
+    ReplicaWork make_replica_work(std::size_t stage, const ReplicaKind& kind);
     double predict_update_seconds(const stage::StageSpec& spec, std::size_t replicas, std::size_t kind) const;
     double predict_backup_seconds(const stage::StageSpec& spec, std::size_t replicas, std::size_t kind) const;
     MeasuredRatios find_measured_ratios(std::size_t stage, std::size_t kind);

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "trireme/setup/machine.hpp"
 #include "trireme/setup/setup.hpp"
-#include "trireme/setup/stage_work.hpp"
 #include "trireme/setup/step_fitter.hpp"
 
 namespace trireme::setup {
@@ -32,9 +32,12 @@ public:
     // links of --profile. If neither option is set, times follow from the work of the kernels and from `flops`,
     // and messages take no time. In this case only the ratios between the times of steps are meaningful. Throws
     // the errors of read_machine().
-    // Predictors for the plans of a job may share `works`, if it is not null.
     StepPredictor(const Job& job, const PlanState& current, int ranks, double flops,
-                  const std::vector<double>& slowness = {}, std::shared_ptr<StageWorks> works = nullptr);
+                  const std::vector<double>& slowness = {});
+    // Predicts times for `machine`. `memories` is the result of predict_run_memory(). Predictors for plans of
+    // the same job may share `works`.
+    StepPredictor(const Job& job, PlanState current, Machine machine, std::shared_ptr<StageWorks> works,
+                  const std::vector<RankMemory>& memories);
     ~StepPredictor();
 
     // Returns the predicted seconds of a step, which is numbered from 0.

@@ -23,7 +23,7 @@ class LocalParameters {
 public:
     // Specs with equal names denote the same tensor, such as a tied embedding that two stages of the rank use.
     // This tensor is stored once.
-    LocalParameters(const std::vector<model::ParameterSpec>& specs, device::DType dtype,
+    LocalParameters(std::vector<model::ParameterSpec> specs, device::DType dtype,
                     device::MemorySpace memory_space, const CopyCounts& copies = {});
 
     const std::vector<model::ParameterSpec>& specs() const { return specs_; }  // names are unique

@@ -19,6 +19,9 @@
 
 namespace trireme::stage {
 
+// Returns the parameters that LocalStages holds for `work`.
+LocalParameters make_local_parameters(const LocalWork& work, device::MemorySpace memory_space);
+
 class LocalStages final : public pipeline::StageWorker {
 public:
     // `group` is the tensor-parallel group, or null if the team is one rank. `group` must outlive this object.

@@ -41,6 +41,9 @@ struct PassVariant {
     double resizing_limit = 0;  // maximum skipped fraction of the channels of a projection, see Resizing
     std::vector<layout::Migration> migrations = {};  // offloaded matmuls; ranks are numbered within the team
     layout::Spread spread = layout::Spread::tree;    // of messages between a slow rank and its helper ranks
+
+    // True if channels are skipped or offloaded.
+    bool changes_matmuls() const { return resizing_limit != 0 || !migrations.empty(); }
 };
 
 // The memory of the training passes of a stage, for one micro-batch.
@@ -109,5 +112,13 @@ struct TrainingWork {
 // Returns the work of training passes of a micro-batch of shape `shape`. Ignores `variant.halves`.
 TrainingWork list_work(const model::ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
                        const PassVariant& variant);
+// Returns the same for several micro-batches. Makes the stage only once if no channels are skipped or
+// offloaded.
+std::vector<TrainingWork> list_works(const model::ModelConfig& config, const StageSpec& spec,
+                                     const std::vector<BatchShape>& shapes, const PassVariant& variant);
+
+// Returns the numbers of elements of the trained parameters on one rank, in the order of Stage::parameters().
+// Takes less time.
+std::vector<std::size_t> list_trained_sizes(const model::ModelConfig& config, const StageSpec& spec);
 
 }  // namespace trireme::stage

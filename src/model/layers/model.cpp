@@ -1,7 +1,7 @@
 #include "trireme/model/model.hpp"
 
+#include <algorithm>
 #include <array>
-#include <limits>
 #include <unordered_set>
 #include <utility>
 
@@ -10,6 +10,10 @@
 namespace trireme::model {
 
 namespace {
+
+constexpr std::array<const char*, std::variant_size_v<Layer>> kinds{
+    // in the order of Layer
+    "embedding", "patches", "attention", "mlp", "norm", "transform", "head", "span head"};
 
 // Builds the layers whose numbers in the model are in `range`. The other layers are only counted.
 class LayerList {
@@ -30,39 +34,72 @@ private:
     std::vector<Layer> layers_;
 };
 
+// Lists the kinds of the layers whose numbers in the model are in `range`.
+class KindList {
+public:
+    explicit KindList(layout::Range range) : range_(range) {}
+
+    template <class L, class... Arguments>
+    void add(const Arguments&...) {
+        const std::size_t number = next_number_++;
+        if (number < range_.begin || number >= range_.end()) return;
+        kinds_.push_back(kinds[find_index<L>(static_cast<const Layer*>(nullptr))]);
+    }
+    std::vector<std::string_view> take_kinds() { return std::move(kinds_); }
+
+private:
+    // Returns the index of the type L in Layer.
+    template <class L, class... Types>
+    static constexpr std::size_t find_index(const std::variant<Types...>*) {
+        constexpr std::array are_equal{std::is_same_v<L, Types>...};
+        return static_cast<std::size_t>(std::ranges::find(are_equal, true) - are_equal.begin());
+    }
+
+    layout::Range range_;
+    std::size_t next_number_ = 0;
+    std::vector<std::string_view> kinds_;
+};
+
+// Adds all layers of the model to `list`, in order.
+template <class List>
+void add_layers(const ModelConfig& config, const TensorPart& part, List& list) {
+    const FamilyTraits& traits = find_traits(config.family);
+    if (config.reads_images()) {
+        list.template add<PatchEmbedding>(config, part);
+    } else {
+        list.template add<EmbeddingLayer>(config, part);
+    }
+    for (std::size_t block = 0; block < config.layers; ++block) {
+        list.template add<AttentionHalf>(config, part, block);
+        list.template add<MlpHalf>(config, part, block);
+    }
+    if (!traits.final_norm.empty()) list.template add<FinalNorm>(config);
+    if (traits.has_head_transform && config.task != Task::span) list.template add<HeadTransform>(config);
+    if (config.task == Task::span) {
+        list.template add<SpanHead>(config, part);
+    } else {
+        list.template add<Head>(config, part);
+    }
+}
+
 }  // namespace
 
 std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part) {
-    return build_layers(config, part, {0, std::numeric_limits<std::size_t>::max()});
+    return build_layers(config, part, all_layers);
 }
 
 std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part, layout::Range range) {
-    const FamilyTraits& traits = find_traits(config.family);
     LayerList list(range);
-    if (config.reads_images()) {
-        list.add<PatchEmbedding>(config, part);
-    } else {
-        list.add<EmbeddingLayer>(config, part);
-    }
-    for (std::size_t block = 0; block < config.layers; ++block) {
-        list.add<AttentionHalf>(config, part, block);
-        list.add<MlpHalf>(config, part, block);
-    }
-    if (!traits.final_norm.empty()) list.add<FinalNorm>(config);
-    if (traits.has_head_transform && config.task != Task::span) list.add<HeadTransform>(config);
-    if (config.task == Task::span) {
-        list.add<SpanHead>(config, part);
-    } else {
-        list.add<Head>(config, part);
-    }
+    add_layers(config, part, list);
     return list.take_layers();
 }
 
-const char* find_kind(const Layer& layer) {
-    constexpr std::array<const char*, std::variant_size_v<Layer>> kinds{
-        // in the order of Layer
-        "embedding", "patches", "attention", "mlp", "norm", "transform", "head", "span head"};
-    return kinds[layer.index()];
+const char* find_kind(const Layer& layer) { return kinds[layer.index()]; }
+
+std::vector<std::string_view> list_kinds(const ModelConfig& config, layout::Range range) {
+    KindList list(range);
+    add_layers(config, {}, list);
+    return list.take_kinds();
 }
 
 // The name of a half begins with the name of its block, for example "transformer.h.5.". The names of the half's

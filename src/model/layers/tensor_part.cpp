@@ -1,5 +1,7 @@
 #include "trireme/model/tensor_part.hpp"
 
+#include <utility>
+
 #include "trireme/layout/shares.hpp"
 
 namespace trireme::model {
@@ -59,8 +61,8 @@ layout::Range TensorPart::find_vocabulary_rows(const ModelConfig& config) const 
     return layout::cut_by_weights(config.vocabulary, shares, "vocabulary rows")[static_cast<std::size_t>(rank)];
 }
 
-ParameterSpec cut_parameter(const ParameterSpec& whole, const Channels& rows, const Channels& columns) {
-    ParameterSpec part = whole;
+ParameterSpec cut_parameter(ParameterSpec whole, const Channels& rows, const Channels& columns) {
+    ParameterSpec part = std::move(whole);
     part.rows = rows.count();
     part.columns = columns.count();
     part.placements.clear();

@@ -17,12 +17,15 @@ class Unroller {
 public:
     Unroller(const Program& body, const PipelineShape& shape, int steps)
         : microbatches_(shape.microbatches), steps_(steps) {
-        for (const Instruction& instruction : body) ++body_counts_[instruction.op][instruction.stage];
+        for (const Instruction& instruction : body)
+            if (!has_microbatch(instruction.op)) ++body_counts_[instruction.op][instruction.stage];
+        program_.reserve(body.size() * static_cast<std::size_t>(steps));
     }
 
     // Appends `phase`, which is the body of step `step`, or the prologue. For the prologue, `step` is 0.
     void append(const Program& phase, int step) {
-        for (const Instruction& instruction : shift_microbatches(phase, step * microbatches_)) {
+        for (Instruction instruction : phase) {
+            if (has_microbatch(instruction.op)) instruction.microbatch += step * microbatches_;
             if (belongs_to_steps(instruction)) program_.push_back(instruction);
         }
     }
@@ -42,7 +45,7 @@ private:
 
     int microbatches_;
     int steps_;
-    Counts body_counts_;        // instructions of one body
+    Counts body_counts_;        // instructions of one body without a micro-batch
     Counts collective_counts_;  // REDUCEs, STEPs and VALIDATEs passed to belongs_to_steps()
     Program program_;
 };

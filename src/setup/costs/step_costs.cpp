@@ -47,8 +47,8 @@ std::vector<bool> find_empty_microbatches(const std::vector<plan::MicrobatchShap
 StepCostPredictor::StepCostPredictor(const PricedPlan& priced, const Machine& machine,
                                      std::shared_ptr<StageWorks> works)
     : priced_(priced), machine_(machine), works_(std::move(works)) {
-    if (!works_) works_ = std::make_shared<StageWorks>(priced.model, priced.plan, priced.dtype);
-    const auto& stages = priced.plan.layout.stages;
+    if (!works_) works_ = std::make_shared<StageWorks>(priced.model);
+    const std::vector<layout::StageLayout>& stages = priced.plan.layout.stages;
     for (std::size_t s = 0; s < stages.size(); ++s) {
         splits_backward_.push_back(priced.splits_backward.empty()
                                        ? has_split_backward(priced.plan, static_cast<int>(s))
@@ -62,7 +62,7 @@ StepCostPredictor::StepCostPredictor(const PricedPlan& priced, const Machine& ma
             kind_of_replica.push_back(static_cast<std::size_t>(known - kinds.begin()));
             if (known != kinds.end()) continue;
             kinds.push_back(kind);
-            work_.back().push_back(make_replica_work(s, kind, replica.ranks.front()));
+            work_.back().push_back(make_replica_work(s, kind));
         }
         leaving_messages_.push_back(s + 1 < stages.size() ? count_leaving_messages(s) : 0);
     }
@@ -89,9 +89,9 @@ StepCostPredictor::ReplicaKind StepCostPredictor::find_kind(const layout::Replic
     return kind;
 }
 
-StepCostPredictor::ReplicaWork StepCostPredictor::make_replica_work(std::size_t s, const ReplicaKind& kind,
-                                                                    int first_rank) {
+StepCostPredictor::ReplicaWork StepCostPredictor::make_replica_work(std::size_t s, const ReplicaKind& kind) {
     const layout::StageLayout& stage = priced_.plan.layout.stages[s];
+    const stage::PassVariant variant = make_pass_variant(priced_.plan, priced_.dtype, kind.migrations);
     ReplicaWork work{.ranks = {}, .link = kind.link};
     for (std::size_t r = 0; r < kind.shares.size(); ++r) {
         const stage::StageSpec spec{.layers = stage.layers,
@@ -100,7 +100,7 @@ StepCostPredictor::ReplicaWork StepCostPredictor::make_replica_work(std::size_t 
                                     .first_trained_layer = priced_.plan.first_trained_layer()};
         const std::size_t device = kind.device_kinds[r];
         const MeasuredRatios ratios = find_measured_ratios(s, device);
-        work.ranks.push_back({.work = &works_->find(spec, kind.migrations, first_rank),
+        work.ranks.push_back({.work = &works_->find(spec, variant),
                               .kind = device,
                               .slowness = kind.slowness[r],
                               .ratios = ratios,
@@ -130,9 +130,8 @@ double StepCostPredictor::predict_update_seconds(const stage::StageSpec& spec, s
     const double updating_replicas = priced_.plan.shards_optimizer ? all_replicas : 1;
     double seconds = 0;
     double all_elements = 0;
-    for (const model::ParameterSpec& parameter : stage::Stage(priced_.model, spec).parameters()) {
-        if (!parameter.is_trained) continue;
-        const auto elements = static_cast<double>(parameter.size());
+    for (const std::size_t size : list_trained_sizes(priced_.model, spec)) {
+        const auto elements = static_cast<double>(size);
         seconds += kernel_seconds(update, {.bytes = elements / updating_replicas * update_bytes}) +
                    kernel_seconds("sum_of_squares", {.bytes = elements / all_replicas * state_bytes});
         all_elements += elements;
@@ -151,9 +150,8 @@ double StepCostPredictor::predict_backup_seconds(const stage::StageSpec& spec, s
     const double updating_replicas = priced_.plan.shards_optimizer ? static_cast<double>(replicas) : 1;
     const auto state_values = static_cast<double>(optim::count_state_values(priced_.optimizer, priced_.dtype));
     double seconds = 0;
-    for (const model::ParameterSpec& parameter : stage::Stage(priced_.model, spec).parameters()) {
-        if (!parameter.is_trained) continue;
-        const double elements = static_cast<double>(parameter.size()) / updating_replicas;
+    for (const std::size_t size : list_trained_sizes(priced_.model, spec)) {
+        const double elements = static_cast<double>(size) / updating_replicas;
         const auto copy_seconds = [&](device::DType dtype) {
             const double bytes = 2 * elements * static_cast<double>(byte_size(dtype));
             return machine_.kernel_seconds[kind]("copy", {.bytes = bytes});
@@ -180,8 +178,8 @@ StepCostPredictor::MeasuredRatios StepCostPredictor::find_measured_ratios(std::s
         measured.backward += measured.forward;
         spec.recompute = plan::Recompute::full;
     }
-    const plan::TrainingCosts kernels =
-        works_->find(spec, {}, 0).predict_costs(profile.microbatch, machine_.kernel_seconds[kind]);
+    const plan::TrainingCosts kernels = works_->find(spec, make_pass_variant(priced_.plan, priced_.dtype))
+                                            .predict_costs(profile.microbatch, machine_.kernel_seconds[kind]);
     const auto divide = [](double seconds, double kernel_seconds) {
         return kernel_seconds > 0 ? seconds / kernel_seconds : 0;
     };
@@ -273,14 +271,15 @@ StepCostPredictor::ReplicaWork& StepCostPredictor::find_block_work(std::size_t s
     const auto& kinds = replica_kinds_[s];
     const auto replica = static_cast<std::size_t>(std::ranges::find(kinds, kind) - kinds.begin());
     const layout::ReplicaLayout& first = stage.replicas[replica];
+    const stage::PassVariant variant = make_pass_variant(
+        priced_.plan, priced_.dtype, find_team_migrations(priced_.plan.migrations, first.ranks));
     work = work_[s][kind];
     for (std::size_t r = 0; r < work.ranks.size(); ++r) {
         const stage::StageSpec spec{.layers = stage::list_blocks(priced_.model, stage.layers)[block],
                                     .part = {.rank = static_cast<int>(r), .shares = first.shares},
                                     .recompute = level,
                                     .first_trained_layer = priced_.plan.first_trained_layer()};
-        work.ranks[r].work = &works_->find(spec, find_team_migrations(priced_.plan.migrations, first.ranks),
-                                           first.ranks.front());
+        work.ranks[r].work = &works_->find(spec, variant);
     }
     return work;
 }

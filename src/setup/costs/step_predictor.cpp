@@ -29,8 +29,8 @@ std::vector<std::vector<std::size_t>> find_replicas(const schedule::PipelineShap
 }
 
 struct StepPredictor::State {
-    State(const Job& job, PlanState plan_state, Machine machine_of_job, int ranks,
-          std::shared_ptr<StageWorks> works)
+    State(const Job& job, PlanState plan_state, Machine machine_of_job, std::shared_ptr<StageWorks> works,
+          const std::vector<RankMemory>& memories)
         : steps(job.steps),
           is_elastic(is_elastic_by_length(job.config.policy)),
           current(std::move(plan_state)),
@@ -39,8 +39,7 @@ struct StepPredictor::State {
           machine(std::move(machine_of_job)),
           priced(make_priced_plan(job, current)),
           costs(priced, machine, std::move(works)),
-          bytes({job, current}, job.config.optimizer, current.gradients, ranks,
-                job.config.run.checkpoint_every > 0) {}
+          bytes({job, current}, memories) {}
 
     std::vector<plan::MicrobatchShape> count_shapes(std::size_t step) {
         std::vector<plan::MicrobatchShape> shapes;
@@ -68,11 +67,18 @@ struct StepPredictor::State {
 };
 
 StepPredictor::StepPredictor(const Job& job, const PlanState& current, int ranks, double flops,
-                             const std::vector<double>& slowness, std::shared_ptr<StageWorks> works) {
+                             const std::vector<double>& slowness) {
     Machine machine = choose_machine(job, ranks, flops);
     machine.slowness = find_slowness_on_machine(machine, slowness);
-    state_ = std::make_unique<State>(job, current, std::move(machine), ranks, std::move(works));
+    state_ = std::make_unique<State>(job, current, std::move(machine), std::make_shared<StageWorks>(job.model),
+                                     predict_run_memory(job, current, ranks));
 }
+
+StepPredictor::StepPredictor(const Job& job, PlanState current, Machine machine,
+                             std::shared_ptr<StageWorks> works, const std::vector<RankMemory>& memories)
+    : state_(std::make_unique<State>(job, std::move(current), std::move(machine), std::move(works), memories)) {
+}
+
 StepPredictor::~StepPredictor() = default;
 
 // The time of a step depends on its neighbours only if steps overlap.

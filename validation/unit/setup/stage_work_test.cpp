@@ -164,5 +164,96 @@ TEST_P(StageWorkCases, PredictsExactlyWhatASimulatedDeviceExecutes) {
 INSTANTIATE_TEST_SUITE_P(Models, StageWorkCases, ::testing::ValuesIn(cases),
                          [](const auto& test) { return std::string(test.param.name); });
 
+// A model, the ranks of a tensor group, and a property of its passes.
+struct FamilyCase {
+    const char* name;
+    const char* model;
+    Task task;
+    model::TensorPart part = {};
+    bool cuts_rows = false;
+
+    friend void PrintTo(const FamilyCase& c, std::ostream* out) { *out << c.name; }
+};
+
+const std::vector<FamilyCase> families{
+    {"gpt2", "gpt2", Task::language},
+    {"gpt2_with_untied_table", "gpt2", Task::language},
+    {"gpt2_with_tensor_ranks", "gpt2", Task::language, {.rank = 1, .shares = {2, 1, 1}}},
+    {"gpt2_with_sequence_parallelism", "gpt2", Task::language, {.rank = 0, .shares = {1, 1}}, true},
+    {"llama", "llama-1b", Task::language},
+    {"llama_with_tensor_ranks", "llama-1b", Task::language, {.rank = 1, .shares = {1, 1}}},
+    {"bert", "bert-base", Task::masked},
+    {"bert_span", "bert-base", Task::span},
+    {"vit", "vit-base", Task::classify},
+};
+
+class FamilyCases : public ::testing::TestWithParam<FamilyCase> {
+protected:
+    static constexpr std::size_t blocks = 6;
+
+    FamilyCases() {
+        config_ = model::find_named_model(GetParam().model);
+        config_.layers = blocks;
+        config_.task = GetParam().task;
+        config_.tied = std::string_view(GetParam().name) != "gpt2_with_untied_table" && config_.tied;
+        if (config_.labels == 0) config_.labels = 10;
+        layers_ = model::list_kinds(config_).size();
+        variant_ = {.cuts_rows = GetParam().cuts_rows};
+    }
+
+    // Expects that StageWorks finds the work that all blocks of the stage have together.
+    void expect_equal_work(layout::Range layers, plan::Recompute recompute, std::size_t first_trained_layer) {
+        const stage::StageSpec spec{.layers = layers,
+                                    .part = GetParam().part,
+                                    .recompute = recompute,
+                                    .first_trained_layer = first_trained_layer};
+        const plan::StageWork& found = works_.find(spec, variant_);
+
+        EXPECT_TRUE(found == derive_stage_work(config_, spec, variant_))
+            << "layers " << layers.begin << " to " << layers.end() - 1 << ", trained from "
+            << first_trained_layer << ", " << to_string(recompute);
+    }
+
+    model::ModelConfig config_;
+    std::size_t layers_ = 0;
+    stage::PassVariant variant_;
+    StageWorks works_{config_};
+};
+
+TEST_P(FamilyCases, FindsTheWorkOfStagesWithWholeBlocks) {
+    for (const plan::Recompute recompute : all_recomputations)
+        for (const std::size_t frozen : {0U, 1U, 3U, 5U, 6U})
+            for (const layout::Range layers : {layout::Range{0, layers_}, layout::Range{0, 9},
+                                               layout::Range{1, 12}, layout::Range{3, layers_ - 3}})
+                expect_equal_work(layers, recompute, plan::find_first_trained_layer(static_cast<int>(frozen)));
+}
+
+TEST_P(FamilyCases, FindsTheWorkOfStagesThatBeginOrEndWithHalfABlock) {
+    for (const plan::Recompute recompute : all_recomputations)
+        for (const std::size_t frozen : {0U, 2U, 4U})
+            for (const layout::Range layers : {layout::Range{0, 12}, layout::Range{2, 10}, layout::Range{2, 11},
+                                               layout::Range{4, layers_ - 4}, layout::Range{6, 1}})
+                expect_equal_work(layers, recompute, plan::find_first_trained_layer(static_cast<int>(frozen)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, FamilyCases, ::testing::ValuesIn(families),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+// Channels that are skipped depend on the variant, so that such work is derived from all blocks.
+TEST(StageWorks, KeepsVariantsApart) {
+    model::ModelConfig config = model::find_named_model("gpt2");
+    config.layers = 5;
+    const stage::StageSpec spec{.layers = {1, 10}, .part = {.rank = 0, .shares = {1, 1}}};
+    StageWorks works(config);
+    for (const stage::PassVariant& variant : std::vector<stage::PassVariant>{
+             {},
+             {.dtype = device::DType::bf16},
+             {.cuts_rows = true},
+             {.resizing_limit = 0.5},
+             {.migrations = {{.from = 0, .to = 1, .fractions = {0.25, 0.25, 0.25, 0.25}}}},
+             {.migrations = {{.from = 0, .to = 1, .fractions = {0.5, 0.25, 0.25, 0.25}}}}})
+        EXPECT_TRUE(works.find(spec, variant) == derive_stage_work(config, spec, variant));
+}
+
 }  // namespace
 }  // namespace trireme::setup
