@@ -2,6 +2,9 @@
 // with it, and benchmarks time kernels in it.
 #pragma once
 
+#include <optional>
+#include <utility>
+
 #include "trireme/stage/predict.hpp"
 #include "trireme/stage/stage.hpp"
 
@@ -30,13 +33,13 @@ inline StageMemory predict(const model::ModelConfig& config, device::DType dtype
 
 class WholeModel {
 public:
-    // `memory` holds the capacities of its arenas.
+    // `memory` holds the capacities of its arenas. `values` is that of LocalParameters.
     WholeModel(const model::ModelConfig& config, device::DType dtype, device::MemorySpace memory_space,
                const StageMemory& memory, plan::Recompute recompute = plan::Recompute::none,
-               std::size_t first_trained_layer = 0)
+               std::size_t first_trained_layer = 0, std::optional<model::ParameterTensors> values = {})
         : dtype_(dtype),
           stage_(config, all_layers(config, recompute, first_trained_layer)),
-          parameters_(stage_.parameters(), dtype, memory_space),
+          parameters_(stage_.parameters(), dtype, memory_space, {}, std::move(values)),
           workspace_(memory, memory_space),
           stash_(memory.activations, memory_space) {
         stage_.bind(parameters_);

@@ -160,9 +160,8 @@ std::size_t predict_plan_bytes(const setup::Job& job, const setup::PlanState& st
 std::size_t compute_elements_in_flight(const PlanTransition& transition, const setup::Job& job, int ranks) {
     const std::size_t element_bytes = byte_size(accumulator_type(job.dtype));
     const std::size_t limit = job.config.layout.memory_limit;
-    // With --auto-pipe, blocks freeze at their step even if a rank holds its parameters twice for a moment.
-    const bool keeps_layout = transition.from.plan.layout == transition.to.plan.layout;
-    if (limit == 0 || (keeps_layout && may_follow_depth(job.config.policy)))
+    // With --auto-pipe, blocks freeze at their step even if a rank holds moments twice for a moment.
+    if (limit == 0 || (transition.keeps_layout() && may_follow_depth(job.config.policy)))
         return max_bytes_in_flight / element_bytes;
     std::size_t max_moving_bytes = 0;
     for (int rank = 0; rank < ranks; ++rank) {
@@ -282,7 +281,13 @@ std::size_t PlanTransition::count_moved_bytes(const setup::Job& job) const {
 }
 
 std::size_t PlanTransition::count_kept_bytes(const setup::Job& job) const {
-    return moves.compute_bytes(&mover::Move::count_local_elements, job.config.optimizer, job.dtype);
+    return moves.compute_bytes(&mover::Move::count_local_elements, job.config.optimizer, job.dtype) +
+           count_bytes_in_place(job);
+}
+
+std::size_t PlanTransition::count_bytes_in_place(const setup::Job& job) const {
+    if (!moves_state || !keeps_layout()) return 0;
+    return rank::count_held_elements(to.gradients.tensors) * byte_size(job.dtype);
 }
 
 std::size_t PlanTransition::predict_moving_bytes(const setup::Job& job, int rank) const {
@@ -291,25 +296,26 @@ std::size_t PlanTransition::predict_moving_bytes(const setup::Job& job, int rank
     const std::size_t kind_count = count_state_values(job.config.optimizer, job.dtype);
     const config::MoveMethod method = job.config.policy.move;
     if (method == config::MoveMethod::restart) return 0;  // the state of the two plans is never held together
+    const std::size_t new_values = keeps_layout() ? 0 : after.values;
     // The values move before the next step. The moments move during that step: the old moments and the memory
     // of the new plan then exist together.
     if (method == config::MoveMethod::overlap)
         return kind_count * before.moments +
-               std::max(before.values + after.values, predict_plan_bytes(job, to, rank));
+               std::max(before.values + new_values, predict_plan_bytes(job, to, rank));
     // The kinds of optimizer state move one after the other, and the values move last. While a kind moves, its
     // old and its new memory exist together. State that may be offloaded is in one buffer, which is freed when
     // all kinds have moved. Host memory takes space only where it has been written; GPU memory does at once.
-    std::size_t max_bytes = before.values + after.values + kind_count * after.moments;
+    std::size_t max_bytes = before.values + new_values + kind_count * after.moments;
     for (std::size_t moved_kinds = 1; moved_kinds <= kind_count; ++moved_kinds) {
         const std::size_t freed_kinds = before.may_be_offloaded ? 0 : moved_kinds - 1;
         max_bytes = std::max(max_bytes, before.values + (kind_count - freed_kinds) * before.moments +
                                             moved_kinds * after.moments);
     }
     if (job.memory_space == device::MemorySpace::gpu)
-        max_bytes = before.values + kind_count * before.moments + after.constant;
+        max_bytes = before.values + kind_count * before.moments + after.constant - (after.values - new_values);
     // Node memory holds either the values or one kind of optimizer state, for all ranks of the node. Each rank
     // accounts for the part that it will own.
-    if (method == config::MoveMethod::twins) max_bytes += std::max(after.values, after.moments);
+    if (method == config::MoveMethod::twins) max_bytes += std::max(new_values, after.moments);
     return max_bytes;
 }
 

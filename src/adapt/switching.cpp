@@ -47,20 +47,13 @@ StateMover make_staged_mover(PlanTransition& transition, const RunningPlan& runn
     return {
         .moved_bytes = count_state_bytes(moves.values.count_elements(), moves.moments.count_elements(), job),
         .kept_bytes = count_state_bytes(moves.values.local.count_local_elements(),
-                                        moves.moments.local.count_local_elements(), job),
+                                        moves.moments.local.count_local_elements(), job) +
+                      transition.count_bytes_in_place(job),
         .move = [&running, &job, &moves](rank::RankState state) {
             const int node = running.nodes.at(static_cast<std::size_t>(running.session.rank()));
             move_state_by_staging(std::move(state), running.trainer->state_destination(), moves, job.dtype,
                                   {.group = running.mover, .node = node, .memory = *running.staging_memory});
         }};
-}
-
-std::size_t count_held_elements(const std::vector<layout::HeldTensor>& tensors) {
-    std::size_t sum = 0;
-    for (const layout::HeldTensor& tensor : tensors) {
-        for (const layout::Slice& slice : tensor.slices) sum += slice.box.size();
-    }
-    return sum;
 }
 
 // Returns the seconds after which a wait of this rank for other ranks counts as a stall.
@@ -90,8 +83,8 @@ void read_checkpoint(const std::filesystem::path& checkpoint, const RunningPlan&
 StateMover make_checkpoint_mover(PlanTransition& transition, const RunningPlan& running) {
     const setup::PlanState& to = transition.to;
     const std::vector<layout::HeldTensor> updated = rank::find_updated_tensors({to.plan, to.gradients});
-    return {.moved_bytes = count_state_bytes(count_held_elements(to.gradients.tensors),
-                                             count_held_elements(updated), running.job),
+    return {.moved_bytes = count_state_bytes(rank::count_held_elements(to.gradients.tensors),
+                                             rank::count_held_elements(updated), running.job),
             .kept_bytes = 0,
             .move = [&running, checkpoint = running.save()](const rank::RankState&) {
                 read_checkpoint(checkpoint, running);
@@ -138,7 +131,7 @@ std::unique_ptr<comm::NodeMemory> make_staging_memory(config::MoveMethod method,
     return session.make_node_memory(ranks, wait_policy);
 }
 
-void start_trainer(const RunningPlan& running) {
+void start_trainer(const RunningPlan& running, std::optional<model::ParameterTensors> values) {
     const setup::Job& job = running.job;
     const setup::PlanState& current = running.current;
     set_stall_limits(running);
@@ -151,11 +144,13 @@ void start_trainer(const RunningPlan& running) {
         job.devices ? make_relative_kernel_seconds(job, 0) : setup::make_typical_kernel_seconds();
     const rank::GroupResources resources = make_group_resources(stream, running.transport, running.watchdog);
     rank::RankGroups groups = make_groups(running.session, current.plan, current.gradients.buckets, resources);
-    running.trainer.emplace(
-        job, current,
-        rank::TrainingRank{
-            .rank = rank, .stream = std::move(stream), .trace = running.trace, .stopping = running.stopping},
-        std::move(groups));
+    running.trainer.emplace(job, current,
+                            rank::TrainingRank{.rank = rank,
+                                               .stream = std::move(stream),
+                                               .trace = running.trace,
+                                               .stopping = running.stopping,
+                                               .values = std::move(values)},
+                            std::move(groups));
 }
 
 records::PlanChange carry_out_transition(PlanTransition& transition, const RunningPlan& running) {
@@ -167,8 +162,10 @@ records::PlanChange carry_out_transition(PlanTransition& transition, const Runni
     change.moved_bytes = state_mover.moved_bytes;
     change.kept_bytes = state_mover.kept_bytes;
     rank::RankState state = release_old_plan(running);
+    std::optional<model::ParameterTensors> values;
+    if (transition.keeps_layout()) values = std::exchange(state.values, std::nullopt);
     running.current = std::move(transition.to);
-    start_trainer(running);
+    start_trainer(running, std::move(values));
     state_mover.move(std::move(state));
     running.complete_trainer();
     running.watchdog.set_position_callback(

@@ -31,14 +31,15 @@ int count_stream_threads(const device::Stream& stream) {
 }
 
 RankModel::RankModel(const setup::Job& job, const setup::PlanState& current, int rank, RankGroups groups,
-                     device::Trace* trace)
+                     device::Trace* trace, std::optional<model::ParameterTensors> values)
     : job_(job), current_(current), rank_(rank), groups_(std::move(groups)) {
     stage::LocalWork work = setup::make_local_work({job, current}, rank_);
     if (work.team < 0) return;
     if (job.memory_space != device::MemorySpace::ghost || !current.step_limits.empty())
         setup::limit_step_memory({job, current}, work);
     held_batches_ = setup::count_held_batches({job, current}, work.team);
-    stages_ = std::make_unique<stage::LocalStages>(work, groups_.tensor.get(), job.memory_space);
+    stages_ =
+        std::make_unique<stage::LocalStages>(work, groups_.tensor.get(), job.memory_space, std::move(values));
     training_ = make_engine(current.plan.training, trace);
     evaluation_ = make_engine(current.plan.evaluation, nullptr);
     stages_->set_after_layer_callback([this] {

@@ -50,14 +50,14 @@ private:
 
 }  // namespace
 
-RankTrainer::RankTrainer(const setup::Job& job, const setup::PlanState& current, const TrainingRank& rank,
+RankTrainer::RankTrainer(const setup::Job& job, const setup::PlanState& current, TrainingRank rank,
                          RankGroups groups)
     : job_(job),
       current_(current),
       trace_(rank.trace),
       stopping_(rank.stopping),
-      stream_(rank.stream),
-      model_(job, current, rank.rank, std::move(groups), trace_),
+      stream_(std::move(rank.stream)),
+      model_(job, current, rank.rank, std::move(groups), trace_, std::move(rank.values)),
       updates_(std::make_unique<ParameterUpdates>(job, current, model_, stream_, trace_)),
       planner_(job, current),
       record_gather_(*model_.groups().record, count_record_numbers(job, current.plan)),

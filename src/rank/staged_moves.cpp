@@ -28,7 +28,7 @@ std::size_t StagedMoves::max_node_elements(int node) const {
 
 StagedMoves plan_staged_moves(const PlanTensors& from, const PlanTensors& to, const mover::MoveRules& rules) {
     MovedMoments moments = find_moved_moments(from, to);
-    return {.values = plan_staged_move(from.gradients.tensors, to.gradients.tensors, rules),
+    return {.values = plan_staged_move(from.gradients.tensors, find_moved_values(from, to), rules),
             .moments = plan_staged_move(moments.before, moments.after, rules),
             .thawed = std::move(moments.thawed)};
 }

@@ -101,6 +101,20 @@ std::vector<mover::BoxInMemory> find_optimizer_boxes(const StateDestination& des
                       destination.optimizer->state()[kind_index]);
 }
 
+std::size_t count_held_elements(const std::vector<layout::HeldTensor>& tensors) {
+    std::size_t sum = 0;
+    for (const layout::HeldTensor& tensor : tensors)
+        for (const layout::Slice& slice : tensor.slices) sum += slice.box.size();
+    return sum;
+}
+
+std::vector<layout::HeldTensor> find_moved_values(const PlanTensors& from, const PlanTensors& to) {
+    std::vector<layout::HeldTensor> tensors = to.gradients.tensors;
+    if (from.plan.layout == to.plan.layout)
+        for (layout::HeldTensor& tensor : tensors) tensor.slices.clear();
+    return tensors;
+}
+
 std::vector<layout::HeldTensor> find_updated_tensors(const PlanTensors& of) {
     std::vector<layout::HeldTensor> tensors = of.gradients.tensors;
     // Without a sharded optimizer, a rank keeps the optimizer state of all trained parameters that it holds.
@@ -129,7 +143,7 @@ MovedMoments find_moved_moments(const PlanTensors& from, const PlanTensors& to) 
 
 StateMoves plan_state_moves(const PlanTensors& from, const PlanTensors& to, const mover::MoveRules& rules) {
     MovedMoments moments = find_moved_moments(from, to);
-    return {.values = plan_move(from.gradients.tensors, to.gradients.tensors, rules),
+    return {.values = plan_move(from.gradients.tensors, find_moved_values(from, to), rules),
             .moments = plan_move(moments.before, moments.after, rules),
             .thawed = std::move(moments.thawed)};
 }

@@ -18,12 +18,14 @@ std::vector<model::ParameterSpec> make_gradient_specs(const std::vector<model::P
 }  // namespace
 
 LocalParameters::LocalParameters(std::vector<model::ParameterSpec> specs, device::DType dtype,
-                                 device::MemorySpace memory_space, const CopyCounts& copies)
+                                 device::MemorySpace memory_space, const CopyCounts& copies,
+                                 std::optional<model::ParameterTensors> values)
     : specs_(std::move(specs)) {
     std::erase_if(specs_, [&](const model::ParameterSpec& spec) {
         return !indices_.try_emplace(spec.name, indices_.size()).second;
     });
-    for (std::size_t c = 0; c < copies.values; ++c) values_.emplace_back(specs_, dtype, memory_space);
+    if (values) values_.push_back(std::move(*values));
+    while (values_.size() < copies.values) values_.emplace_back(specs_, dtype, memory_space);
     for (std::size_t c = 0; c < copies.gradients; ++c)
         gradients_.emplace_back(make_gradient_specs(specs_), accumulator_type(dtype), memory_space);
 }

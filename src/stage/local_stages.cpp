@@ -25,27 +25,11 @@ struct LocalStages::StepState {
     StepGradients gradients{};
 };
 
-namespace {
-
-std::vector<Stage> make_stages(const LocalWork& work) {
-    std::vector<Stage> stages;
-    for (const StageSpec& spec : work.specs) stages.emplace_back(work.model, spec);
-    return stages;
-}
-
-}  // namespace
-
-LocalParameters make_local_parameters(const LocalWork& work, device::MemorySpace memory_space) {
-    std::vector<model::ParameterSpec> all;
-    for (const Stage& stage : make_stages(work))
-        for (model::ParameterSpec& spec : stage.parameters()) all.push_back(std::move(spec));
-    return {std::move(all), work.variant.dtype, memory_space, work.copies};
-}
-
-LocalStages::LocalStages(const LocalWork& work, comm::Communicator* group, device::MemorySpace memory_space)
+LocalStages::LocalStages(const LocalWork& work, comm::Communicator* group, device::MemorySpace memory_space,
+                         std::optional<model::ParameterTensors> values)
     : work_(work),
       stages_(make_stages(work)),
-      parameters_(make_local_parameters(work, memory_space)),
+      parameters_(make_local_parameters(work, memory_space, std::move(values))),
       buffers_(work, memory_space) {
     uses_per_parameter_.assign(parameters_.specs().size(), 0);
     for (Stage& stage : stages_) {

@@ -24,6 +24,9 @@ struct PlanTransition {
     std::size_t count_moved_bytes(const setup::Job& job) const;
     // Returns the bytes of state, summed over all ranks, that stay on their rank.
     std::size_t count_kept_bytes(const setup::Job& job) const;
+    // Returns the bytes of them that even stay in their memory: those of all parameters if the layout stays.
+    std::size_t count_bytes_in_place(const setup::Job& job) const;
+    bool keeps_layout() const { return from.plan.layout == to.plan.layout; }
 
     // Returns the peak bytes of a rank while its state moves, without message buffers; 0 with `--move restart`.
     std::size_t predict_moving_bytes(const setup::Job& job, int rank) const;

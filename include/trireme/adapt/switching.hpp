@@ -42,8 +42,9 @@ struct RunningPlan {
 std::unique_ptr<comm::NodeMemory> make_staging_memory(config::MoveMethod method, const comm::Session& session,
                                                       device::WaitPolicy wait_policy);
 
-// Collective over all ranks. Makes the trainer and the communication groups of the current plan.
-void start_trainer(const RunningPlan& running);
+// Collective over all ranks. Makes the trainer and the communication groups of the current plan. `values` is
+// that of rank::TrainingRank.
+void start_trainer(const RunningPlan& running, std::optional<model::ParameterTensors> values = {});
 
 // Collective over all ranks. The caller ensures that all ranks have settled the same steps (see
 // RankTrainer::step()). Frees the groups of the old plan and its memory except the state. Then makes the groups

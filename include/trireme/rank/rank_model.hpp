@@ -51,9 +51,9 @@ struct InitialValues {
 // training steps, or for one step of an evaluation. Steps are numbered from 0 in each execution.
 class RankModel {
 public:
-    // `job`, `current` and `trace` must outlive this object. `trace` records training steps; it may be null.
+    // `job`, `current` and `trace` must outlive this object. `trace` and `values` are those of TrainingRank.
     RankModel(const setup::Job& job, const setup::PlanState& current, int rank, RankGroups groups,
-              device::Trace* trace = nullptr);
+              device::Trace* trace = nullptr, std::optional<model::ParameterTensors> values = {});
 
     bool is_idle() const { return !stages_; }
     bool is_team_leader() const { return !groups_.tensor || groups_.tensor->rank() == 0; }

@@ -30,6 +30,7 @@ struct TrainingRank {
     device::Stream stream;
     device::Trace* trace = nullptr;  // records events; may be null
     Stopping* stopping = nullptr;    // finds reasons to stop after a step; null if the run never stops early
+    std::optional<model::ParameterTensors> values = {};  // parameters that stay from the previous plan
 };
 
 class ParameterUpdates;
@@ -37,8 +38,7 @@ class ParameterUpdates;
 class RankTrainer : private stage::StepEvents {
 public:
     // `job`, `current` and the pointers in `rank` must outlive this object.
-    RankTrainer(const setup::Job& job, const setup::PlanState& current, const TrainingRank& rank,
-                RankGroups groups);
+    RankTrainer(const setup::Job& job, const setup::PlanState& current, TrainingRank rank, RankGroups groups);
     ~RankTrainer() override;
 
     // Initializes the parameters and, if the run resumes, the optimizer state. Communicates nothing.

@@ -51,6 +51,12 @@ struct PlanTensors {
     const stage::GradientPlan& gradients;
 };
 
+std::size_t count_held_elements(const std::vector<layout::HeldTensor>& tensors);
+
+// Returns, for each tensor, the elements that each rank holds under the new plan in other memory than under the
+// old plan: none if the layout stays.
+std::vector<layout::HeldTensor> find_moved_values(const PlanTensors& from, const PlanTensors& to);
+
 // Returns, for each tensor, the elements whose optimizer state each rank keeps under a plan.
 std::vector<layout::HeldTensor> find_updated_tensors(const PlanTensors& of);
 
@@ -85,7 +91,8 @@ struct StateMoves {
 // no-op if the optimizer has no master weights.
 void initialize_thawed_parameters(const std::vector<std::string>& thawed, const StateDestination& to);
 
-// Plans the moves from one plan to another.
+// Plans the moves from one plan to another. If their layouts are equal, values do not move, because the new
+// plan takes over their memory: see TrainingRank::values.
 StateMoves plan_state_moves(const PlanTensors& from, const PlanTensors& to, const mover::MoveRules& rules);
 
 // A move in progress of the optimizer state, one kind after the other. The old memory of each kind is freed

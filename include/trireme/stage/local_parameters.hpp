@@ -4,6 +4,7 @@
 // several steps.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -22,9 +23,11 @@ struct CopyCounts {
 class LocalParameters {
 public:
     // Specs with equal names denote the same tensor, such as a tied embedding that two stages of the rank use.
-    // This tensor is stored once.
+    // This tensor is stored once. The newest weights are in `values`, which has the same specs, or in new
+    // memory if `values` is empty.
     LocalParameters(std::vector<model::ParameterSpec> specs, device::DType dtype,
-                    device::MemorySpace memory_space, const CopyCounts& copies = {});
+                    device::MemorySpace memory_space, const CopyCounts& copies = {},
+                    std::optional<model::ParameterTensors> values = {});
 
     const std::vector<model::ParameterSpec>& specs() const { return specs_; }  // names are unique
     // Copy 0 has the newest weights.

@@ -19,13 +19,12 @@
 
 namespace trireme::stage {
 
-// Returns the parameters that LocalStages holds for `work`.
-LocalParameters make_local_parameters(const LocalWork& work, device::MemorySpace memory_space);
-
 class LocalStages final : public pipeline::StageWorker {
 public:
     // `group` is the tensor-parallel group, or null if the team is one rank. `group` must outlive this object.
-    LocalStages(const LocalWork& work, comm::Communicator* group, device::MemorySpace memory_space);
+    // `values` is that of LocalParameters.
+    LocalStages(const LocalWork& work, comm::Communicator* group, device::MemorySpace memory_space,
+                std::optional<model::ParameterTensors> values = {});
     ~LocalStages() override;
 
     const LocalParameters& parameters() const { return parameters_; }

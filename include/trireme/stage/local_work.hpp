@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "trireme/schedule/instruction.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 #include "trireme/stage/predict.hpp"
 
@@ -37,6 +38,11 @@ struct LocalWork {
     // Set only if buffers of several steps of training are in use at the same time.
     std::optional<EqualBuffers> equal_buffers = {};
 };
+
+std::vector<Stage> make_stages(const LocalWork& work);
+// Returns the parameters of these stages. `values` is that of LocalParameters.
+LocalParameters make_local_parameters(const LocalWork& work, device::MemorySpace memory_space,
+                                      std::optional<model::ParameterTensors> values = {});
 
 // Functions that the execution of a training program calls. An execution numbers its steps from 0.
 class StepEvents {

@@ -68,7 +68,7 @@ MovingState::MovingState(const MovingRules& rules, const layout::Layout& layout,
     optimizer_->resume_from(std::vector<std::size_t>(parameters, initial_updates));
 }
 
-void MovingState::settle(const layout::Layout& layout) {
+void MovingState::settle(const layout::Layout& layout, std::optional<model::ParameterTensors> values) {
     plan_ = plan::make_plan({.layout = layout, .shards_optimizer = rules_.shards_optimizer});
     const std::vector<stage::BatchShape> none;
     const setup::SizedPlan sized(rules_.model, *plan_, rules_.dtype, none);
@@ -77,7 +77,7 @@ void MovingState::settle(const layout::Layout& layout) {
     optimizer_.reset();
     const stage::LocalWork work = make_local_work(sized, rank_);
     if (work.team < 0) return;
-    stages_ = std::make_unique<stage::LocalStages>(work, nullptr, device::MemorySpace::host);
+    stages_ = std::make_unique<stage::LocalStages>(work, nullptr, device::MemorySpace::host, std::move(values));
     const stage::LocalParameters& held = stages_->parameters();
     const stage::DataGroups groups = groups_for(gradients_.buckets, rank_);
     const stage::GradientExchange exchange(gradients_, rank_, held.specs(), held.values(), held.gradients(),
@@ -115,7 +115,7 @@ std::size_t MovingState::change_to(const layout::Layout& layout, const Carry& ca
     const stage::GradientPlan held = gradients_;
     rank::RankState state = take_state();
 
-    settle(layout);
+    settle(layout, layout == from.layout ? std::exchange(state.values, std::nullopt) : std::nullopt);
     rank::StateDestination place;
     if (!is_idle()) place = {.parameters = &stages_->parameters(), .optimizer = &*optimizer_};
     carry(std::move(state), place, from, held);

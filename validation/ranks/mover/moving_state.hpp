@@ -46,7 +46,7 @@ public:
 
 private:
     // Makes the stages and the optimizer of this rank in `layout`, filled with zeros.
-    void settle(const layout::Layout& layout);
+    void settle(const layout::Layout& layout, std::optional<model::ParameterTensors> values = {});
     rank::RankState take_state();
     // Moves the state of this rank from the plan `from` to the present one.
     using Carry = std::function<void(rank::RankState, const rank::StateDestination&, const plan::Plan& from,

@@ -145,6 +145,26 @@ TEST_F(TransitionBetweenPlans, CountsUnmovedOldPartsAndReceivedNewPartsAsMemory)
     EXPECT_EQ(with_offload.predict_moving_bytes(job, 1), 3 * before + 2 * after);
 }
 
+TEST_F(TransitionBetweenPlans, KeepsParametersInPlaceIfBlocksFreezeInTheSameLayout) {
+    config_.layout.shard_optimizer = false;
+    const auto [job, first, origin, keeps_pruning] = setup::set_up(config_, ranks);
+    const PlanTransition there =
+        plan_transition(job, first, nodes_, {.step = 3, .layout = first.plan.layout, .frozen = 1});
+
+    EXPECT_TRUE(there.moves_state);
+    EXPECT_EQ(there.moves.values.count_local_elements() + there.moves.values.count_sent_elements(), 0U);
+    std::size_t parameters = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+        const setup::RankMemory before =
+            setup::predict_rank_memory({job, first}, &config_.optimizer, first.gradients, rank);
+        parameters += before.parameters;
+        EXPECT_LE(there.predict_moving_bytes(job, rank),
+                  before.parameters + before.optimizer + before.optimizer / 2);
+    }
+    EXPECT_EQ(there.count_bytes_in_place(job), parameters);
+    EXPECT_GT(there.count_kept_bytes(job), parameters);  // moments of blocks that are still trained
+}
+
 // The two moments of rank 3, which has the most parameters, are copied to the disk and back.
 TEST_F(TransitionBetweenPlans, PredictsTheTimeForStateThatMayBeOffloaded) {
     config_.layout.shard_optimizer = false;

@@ -29,14 +29,16 @@ public:
         const std::vector<BatchShape> no_shapes;
         const GradientPlan gradients = setup::make_gradient_plan({record_.config, plan, dtype_, no_shapes});
         const StageMemory memory = predict(record_.config, dtype_, rows_.shape());
-        auto model = std::make_unique<WholeModel>(record_.config, dtype_, device::MemorySpace::host, memory,
-                                                  plan::Recompute::none, plan.first_trained_layer());
+        std::optional<model::ParameterTensors> values;
+        if (model_) values = model_->local_parameters().take_values();
+        auto model =
+            std::make_unique<WholeModel>(record_.config, dtype_, device::MemorySpace::host, memory,
+                                         plan::Recompute::none, plan.first_trained_layer(), std::move(values));
         auto optimizer = std::make_unique<optim::Optimizer>(record_.optimizer, model->parameters(),
                                                             optim::make_whole_shards(model->parameters()),
                                                             dtype_, device::MemorySpace::host);
         if (model_) {
             rank::RankState state{.specs = model_->parameters(),
-                                  .values = model_->local_parameters().take_values(),
                                   .shards = optimizer_->shards(),
                                   .optimizer_state = optimizer_->take_state(),
                                   .updates = optimizer_->updates()};

@@ -25,6 +25,23 @@ TEST_P(ModelStages, MatchTheWholeModelBitForBitOnOneRank) {
     EXPECT_EQ(read_gradients(stages), trireme::stage::read_gradients(whole));
 }
 
+TEST_P(ModelStages, TakeOverTheParametersOfEarlierStages) {
+    LocalStages earlier(make_local_work(0, {0, 1}), nullptr, device::MemorySpace::host);
+    take_weights(earlier);
+    const void* const memory = earlier.parameters().values().all().data;
+    WholeModel whole = make_stage(config_, device::DType::f64, rows_[0].shape());
+    std::vector<double> expected;
+    train_whole(whole, 2, expected);
+
+    LocalStages stages(make_local_work(0, {0, 1}), nullptr, device::MemorySpace::host,
+                       earlier.parameters().take_values());
+    run_all(stages, round_of(make_shape(1, 2), program_of("0F0 1F0 0F1 1F1 1B0 0B0 1B1 0B1 REDUCE1 REDUCE0 "
+                                                          "STEP0 STEP1")));
+
+    EXPECT_EQ(stages.parameters().values().all().data, memory);
+    EXPECT_EQ(losses_of(stages), expected);
+}
+
 // Gradients are added in a different order here, so they agree up to rounding.
 TEST_P(ModelStages, GiveTheSameGradientsInAnyOrderOfBackwardPasses) {
     WholeModel whole = make_stage(config_, device::DType::f64, rows_[0].shape());
