@@ -202,7 +202,9 @@ std::optional<plan::Decision> LayoutChooser::decide_ahead(const plan::Observatio
     std::optional<policy::Verdict> verdict;
     do {
         verdict = policy::decide(observed, current, proposers, outlook_,
-                                 {.horizon = horizon, .min_steps = min_compared_steps});
+                                 {.horizon = horizon,
+                                  .min_steps = min_compared_steps,
+                                  .may_change_later = propose_for_lengths_ != nullptr});
         if (!verdict) return std::nullopt;
     } while (verdict->pays_off && !outlook_.can_execute_next_step(verdict->candidate, observed.ahead.front()));
     record.current_seconds = verdict->current_seconds;

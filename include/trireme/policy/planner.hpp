@@ -11,9 +11,10 @@
 namespace trireme::policy {
 
 struct Criterion {
-    std::size_t horizon = 1;    // number of steps within which a change must save more time than it takes
-    double min_gain = 0.01;     // minimum of the time saved, as a fraction of the time without the change
-    std::size_t min_steps = 1;  // minimum number of steps in this time, at most all steps ahead
+    std::size_t horizon = 1;       // number of steps within which a change must save more time than it takes
+    double min_gain = 0.01;        // minimum of the time saved, as a fraction of the time without the change
+    std::size_t min_steps = 1;     // minimum number of steps in this time, at most all steps ahead
+    bool may_change_later = true;  // the plan may change again before each step ahead
 };
 
 // A candidate that is better than the current plan.

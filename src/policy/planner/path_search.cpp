@@ -12,10 +12,13 @@ constexpr double impossible = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-PathSearch::PathSearch(std::span<const TimedCandidate> candidates, Outlook& outlook, std::size_t horizon)
-    : candidates_(candidates), outlook_(outlook), is_predicted_(candidates.size()) {
+PathSearch::PathSearch(std::span<const TimedCandidate> candidates, Outlook& outlook, const Criterion& criterion)
+    : candidates_(candidates),
+      outlook_(outlook),
+      may_change_later_(criterion.may_change_later),
+      is_predicted_(candidates.size()) {
     fill_step_seconds();
-    steps_after_ = horizon - count_steps();
+    steps_after_ = criterion.horizon - count_steps();
     estimate_changes();
     fill_mean_seconds();
     find_continuations();
@@ -88,6 +91,7 @@ PathSearch::Continuation PathSearch::find_continuation(std::size_t from, std::si
         return Continuation{next, seconds + rest.seconds, rest.last_seconds};
     };
     Continuation best = make_continuation(from);
+    if (step > 0 && !may_change_later_) return best;
     for (std::size_t next = 0; next < candidates_.size(); ++next) {
         const Continuation other = make_continuation(next);
         if (std::pair(other.seconds, other.last_seconds) < std::pair(best.seconds, best.last_seconds))

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "policy/planner/timed_candidates.hpp"
+#include "trireme/policy/planner.hpp"
 
 namespace trireme::policy {
 
@@ -20,7 +21,7 @@ struct PathTimes {
 class PathSearch {
 public:
     // The candidates and the outlook must outlive this object. Each candidate has the times of all steps ahead.
-    PathSearch(std::span<const TimedCandidate> candidates, Outlook& outlook, std::size_t horizon);
+    PathSearch(std::span<const TimedCandidate> candidates, Outlook& outlook, const Criterion& criterion);
 
     // Returns the candidate with which the best path begins. Predicts the changes from the current plan to this
     // candidate, and to all candidates that were better by their estimates. Returns nothing if no candidate can
@@ -54,6 +55,7 @@ private:
 
     std::span<const TimedCandidate> candidates_;
     Outlook& outlook_;
+    bool may_change_later_;        // see Criterion
     std::size_t steps_after_ = 0;  // number of steps after the steps ahead until the horizon
     // [candidate][step ahead]. An impossible step takes infinite time, or none if no candidate can execute it.
     std::vector<std::vector<double>> step_seconds_;

@@ -46,7 +46,7 @@ std::optional<Verdict> decide(const plan::Observation& observed, const Candidate
         list_candidates(observed, current, proposers, outlook, steps);
     if (candidates.size() == 1) return std::nullopt;
 
-    PathSearch search(candidates, outlook, criterion.horizon);
+    PathSearch search(candidates, outlook, criterion);
     const std::optional<std::size_t> first = search.find_first_move();
     if (!first) return std::nullopt;
     const bool must_move = !candidates.front().seconds.front();
