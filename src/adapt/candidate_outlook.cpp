@@ -54,6 +54,7 @@ struct CandidateOutlook::Entry {
     std::uint64_t layout_hash = 0;
     std::size_t number = 0;
     std::unique_ptr<setup::StepPredictor> predictor;            // null if the plan is impossible
+    std::size_t batch = 0;                                      // samples of a step of the plan
     std::map<std::size_t, bool> executable_steps;               // true if the plan can execute the step
     std::map<std::size_t, std::optional<double>> step_seconds;  // of the next step
     std::map<policy::LengthClass, std::optional<double>> class_seconds;  // see predict_step()
@@ -128,6 +129,7 @@ CandidateOutlook::Entry& CandidateOutlook::find_entry(const policy::Candidate& c
     if (!state) return entry;
     const std::vector<setup::RankMemory> memories = predict_run_memory(job_, *state, ranks);
     if (!has_device_memory(*state, memories)) return entry;
+    entry.batch = state->samples.batch;
     entry.offload_seconds = predict_offload_seconds(job_, *state, *state) / 2;
     entry.predictor =
         std::make_unique<setup::StepPredictor>(job_, std::move(*state), machine_, works_, memories);
@@ -171,7 +173,7 @@ std::optional<policy::StepOutlook> CandidateOutlook::predict_class(Entry& entry,
         const std::size_t typical = class_steps_.try_emplace(length_class, step.step).first->second;
         known->second = entry.predictor->try_predict_seconds(typical);
     }
-    return scale(known->second);
+    return scale(entry, known->second);
 }
 
 bool CandidateOutlook::can_execute(Entry& entry, const plan::StepAhead& next) {
@@ -227,11 +229,15 @@ std::optional<policy::StepOutlook> CandidateOutlook::predict_exactly(Entry& entr
     if (!can_execute(entry, next)) return std::nullopt;
     const auto [known, is_new] = entry.step_seconds.try_emplace(next.step);
     if (is_new) known->second = entry.predictor->try_predict_seconds(next.step);
-    return scale(known->second);
+    return scale(entry, known->second);
 }
 
-std::optional<policy::StepOutlook> CandidateOutlook::scale(const std::optional<double>& seconds) const {
-    return seconds ? std::optional(policy::StepOutlook{.seconds = scale_ * *seconds}) : std::nullopt;
+// With --batch-policy grow, plans differ in the samples of a step.
+std::optional<policy::StepOutlook> CandidateOutlook::scale(const Entry& entry,
+                                                           const std::optional<double>& seconds) const {
+    if (!seconds) return std::nullopt;
+    const double steps = static_cast<double>(current_.samples.batch) / static_cast<double>(entry.batch);
+    return policy::StepOutlook{.seconds = scale_ * *seconds * steps};
 }
 
 double CandidateOutlook::estimate_change_seconds(const policy::Candidate& from, const policy::Candidate& to) {

@@ -96,7 +96,7 @@ private:
     const policy::LengthClass& find_class(const plan::StepAhead& step);
     double estimate_change(const Entry& before, const Entry& after);
     bool must_predict_exactly(const plan::StepAhead& next);
-    std::optional<policy::StepOutlook> scale(const std::optional<double>& seconds) const;
+    std::optional<policy::StepOutlook> scale(const Entry& entry, const std::optional<double>& seconds) const;
 
     const setup::Job& job_;
     const setup::PlanState& current_;

@@ -267,9 +267,8 @@ void check_freezing(const config::RunConfig& config) {
         throw ConfigError(
             "--freeze-thaw loss cannot be combined with --auto-pipe, because the layout for more frozen blocks "
             "may lack memory after they thaw; remove one of them");
-    const bool is_synthetic = is_ghost_run(config) && config.data.corpus.empty();
-    const bool counts_epochs = config.run.steps == 0 && config.data.epochs > 0;
-    if (may_grow_batch(config.policy) && !counts_epochs && !(is_synthetic && freeze.every > 0))
+    const bool counts_samples = config.run.steps == 0 || (config.data.corpus.empty() && freeze.every > 0);
+    if (may_grow_batch(config.policy) && !counts_samples)
         throw ConfigError(
             "--batch-policy grow changes the number of samples of a step, so that --steps does not say how "
             "many "

@@ -70,5 +70,27 @@ TEST_F(GrowingBatch, CountsEpochs) {
     EXPECT_NE(outcome.err.find("set --epochs E in place of --steps"), std::string::npos) << outcome.err;
 }
 
+// Steps of more pipelines take longer, because they have more samples.
+TEST_F(GrowingBatch, IsPlannedForTheShortestTimePerSample) {
+    const auto plan = [&](const std::string& rule) {
+        const Outcome outcome = run(
+            "plan --ranks 4 --cluster double.json --model vit-base --labels 10 --batch 24 --pipe 4 --epochs 6 "
+            "--freeze schedule --freeze-alpha 0.6 --batch-policy grow --format json --auto-pipe " +
+            rule);
+        return outcome.code == 0 ? json::parse(outcome.out).at("trajectory") : json::array();
+    };
+    const json published = plan("published");
+    const json planned = plan("on");
+    ASSERT_EQ(planned.size(), published.size());
+    ASSERT_GE(planned.size(), 3U);
+    const auto seconds_per_sample = [](const json& row) {
+        return row.at("seconds").get<double>() / row.at("batch").get<double>();
+    };
+    for (std::size_t row = 0; row < planned.size(); ++row) {
+        EXPECT_EQ(published[row].at("batch"), 24 * published[row].at("data").get<int>());
+        EXPECT_LE(seconds_per_sample(planned[row]), seconds_per_sample(published[row])) << row;
+    }
+}
+
 }  // namespace
 }  // namespace trireme::messages

@@ -63,6 +63,7 @@ struct PeriodForecast {
     // The plan of the step. Its layout differs from that of the options only with --auto-pipe.
     layout::Layout layout = {};
     int microbatches = 0;
+    std::size_t batch = 1;    // samples of a step with --auto-pipe
     double moved_bytes = 0;   // of the change to this plan
     std::string reason = {};  // of this change; empty if the plan is that of the step before
 };

@@ -58,7 +58,8 @@ PeriodForecast describe_period(std::size_t periods, adapt::ForecastStep step,
                           .seconds = step.predicted.seconds,
                           .peak_bytes = find_peak_bytes(predict_plan_memory(forecast.job(), state, ranks)),
                           .layout = state.plan.layout,
-                          .microbatches = state.plan.microbatches()};
+                          .microbatches = state.plan.microbatches(),
+                          .batch = state.samples.batch};
     if (step.change) {
         period.reason = std::move(step.change->reason);
         period.moved_bytes = step.change->terms.at("moved_bytes");
@@ -151,16 +152,21 @@ std::string format_periods(const Forecast& forecast) {
     std::string text = fmt::format("\n{:>7}  {:>7}  {:>12}  {:>8}  {:>12}", "periods", "frozen",
                                    fmt::format("step in {}", forecast.unit), "speed", "fullest rank");
     if (follows)
-        text += fmt::format("  {:>13}  {:>13}  {:>8}  trained layers", "pipe x data", "micro-batches", "moved");
+        text += fmt::format("  {:>13}  {:>13}  {:>7}  {:>8}  trained layers", "pipe x data", "micro-batches",
+                            "samples", "moved");
     text += '\n';
+    const PeriodForecast& first = forecast.periods.front();
+    const double first_seconds = first.seconds / static_cast<double>(first.batch);  // of a sample
     for (const PeriodForecast& period : forecast.periods) {
         text += fmt::format("{:>7}  {:>7}  {:>12.6g}  {:>7.2f}x  {:>12}", period.periods,
                             fmt::format("{}/{}", period.frozen, forecast.model.layers), period.seconds,
-                            forecast.periods.front().seconds / period.seconds, format_bytes(period.peak_bytes));
+                            first_seconds * static_cast<double>(period.batch) / period.seconds,
+                            format_bytes(period.peak_bytes));
         if (follows)
-            text += fmt::format("  {:>13}  {:>13}  {:>8}  {}", format_layout(period), period.microbatches,
-                                format_bytes(static_cast<std::size_t>(period.moved_bytes)),
-                                fmt::join(count_trained_layers(period), ","));
+            text +=
+                fmt::format("  {:>13}  {:>13}  {:>7}  {:>8}  {}", format_layout(period), period.microbatches,
+                            period.batch, format_bytes(static_cast<std::size_t>(period.moved_bytes)),
+                            fmt::join(count_trained_layers(period), ","));
         text += '\n';
     }
     return text;
@@ -187,6 +193,7 @@ Json list_trajectory(const Forecast& forecast) {
                            {"layers", count_trained_layers(period)},
                            {"parameters", count_trained_parameters(forecast.model, period)},
                            {"microbatches", period.microbatches},
+                           {"batch", period.batch},
                            {"seconds", period.seconds},
                            {"moved_bytes", period.moved_bytes},
                            {"peak_bytes", period.peak_bytes},
