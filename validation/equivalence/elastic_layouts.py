@@ -66,7 +66,7 @@ def run(command, folder):
 
 def read_losses(folder):
     with open(folder / "steps.jsonl", encoding="utf-8") as file:
-        return [json.loads(line)["loss"] for line in file]
+        return [line.get("loss", line.get("validation_loss")) for line in map(json.loads, file)]
 
 
 def list_layouts(folder):
@@ -94,9 +94,14 @@ def run_case(binaries, folder, case):
     return folder / "run"
 
 
-def main():
+def run_cases(fields, cases, prepare, run_case):
+    """Runs the cases that the file of the command line does not have, and appends a row for each of them.
+
+    prepare(binaries, folder) makes what all cases need, and run_case(binaries, folder, case, prepared) returns the values
+    after those of the case; the last one is the difference.
+    """
     if len(sys.argv) != 3:
-        sys.exit(__doc__.split("\n\n")[1])
+        sys.exit(sys.modules["__main__"].__doc__.split("\n\n")[1])
     binaries = pathlib.Path(sys.argv[1]).resolve() / "bin"
     output = pathlib.Path(sys.argv[2]).resolve()
     os.environ.setdefault("OMPI_MCA_rmaps_base_oversubscribe", "1")
@@ -104,33 +109,44 @@ def main():
     if output.exists():
         with open(output, encoding="utf-8") as file:
             rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
-    known = {tuple(row[field] for field in FIELDS[:5]) for row in rows}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        make_corpus(binaries / "trireme", folder)
-        run([binaries / "trireme", "train", *MODEL, "--run-dir", "one"], folder)
-        one = read_losses(folder / "one")
-        for case in list_cases():
-            if tuple(map(str, case)) in known:
+        prepared = prepare(binaries, folder)
+        for case in cases:
+            if any(all(row[field] == str(value) for field, value in zip(fields, case)) for row in rows):
                 continue
-            run_folder = run_case(binaries, folder, case)
-            losses = read_losses(run_folder)
-            stages = list_layouts(run_folder)
-            difference = max(abs(a - b) / abs(a) for a, b in zip(one, losses, strict=True))
             is_new = not output.exists()
-            row = [*case, len(stages), " ".join(map(str, stages)), f"{difference:.3g}"]
+            row = [*case, *run_case(binaries, folder, case, prepared)]
             with open(output, "a", encoding="utf-8", newline="") as file:
                 writer = csv.writer(file)
                 if is_new:
                     version = subprocess.run([binaries / "trireme", "--version"], capture_output=True, text=True, check=True)
                     file.write(f"# {version.stdout.splitlines()[0]}; {' '.join(sys.argv[:1])} BUILD OUTPUT.csv\n")
-                    writer.writerow(FIELDS)
+                    writer.writerow(fields)
                 writer.writerow(row)
-            rows.append(dict(zip(FIELDS, map(str, row))))
+            rows.append(dict(zip(fields, map(str, row))))
             print(*row, flush=True)
     has_failed = any(float(row["difference"]) > MAX_DIFFERENCE for row in rows)
     sys.exit(has_failed or all(row["changes"] == "0" for row in rows))
 
 
+def compare(losses, expected):
+    """Returns the largest relative difference as text."""
+
+    return f"{max(abs(a - b) / abs(a) for a, b in zip(expected, losses, strict=True)):.3g}"
+
+
+def train_one_rank(binaries, folder):
+    make_corpus(binaries / "trireme", folder)
+    run([binaries / "trireme", "train", *MODEL, "--run-dir", "one"], folder)
+    return read_losses(folder / "one")
+
+
+def run_row(binaries, folder, case, one):
+    run_folder = run_case(binaries, folder, case)
+    stages = list_layouts(run_folder)
+    return len(stages), " ".join(map(str, stages)), compare(read_losses(run_folder), one)
+
+
 if __name__ == "__main__":
-    main()
+    run_cases(FIELDS, list_cases(), train_one_rank, run_row)
