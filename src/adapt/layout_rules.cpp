@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "trireme/setup/elastic_layout.hpp"
 #include "trireme/setup/machine.hpp"
@@ -45,7 +46,11 @@ public:
     policy::LengthCosts predict(const plan::StepAhead& step, int microbatches) const {
         const plan::MicrobatchShape shape = make_typical_microbatch(job_, step.lengths, microbatches);
         const std::size_t message_bytes = shape.rows * width_ * byte_size(job_.dtype);
-        return {.layer_seconds = layers_.predict_seconds(shape),
+        // Some micro-batches have a sample more than others: on average, a fraction of a sample.
+        const double mean = static_cast<double>(step.lengths.size()) / microbatches;
+        std::vector<double> layer_seconds = layers_.predict_seconds(shape);
+        for (double& seconds : layer_seconds) seconds *= mean / static_cast<double>(shape.samples);
+        return {.layer_seconds = std::move(layer_seconds),
                 .send_seconds = 2 * neighbours_.predict_seconds(static_cast<double>(message_bytes))};
     }
 
