@@ -86,11 +86,15 @@ void CandidateOutlook::begin_decision(std::size_t step, double scale, const std:
     step_ = step;
     scale_ = scale;
     changes_ = std::move(changes);
-    predicted_change_.reset();
     must_predict_exactly_.reset();
     length_classes_.erase(length_classes_.begin(), length_classes_.lower_bound(step));
     const bool is_plan_new =
         !(from_.layout == current_.plan.layout) || from_.microbatches != current_.plan.microbatches();
+    // With --batch-policy grow, the steps of a candidate visit other samples after a change.
+    if (is_plan_new && may_grow_batch(job_.config.policy)) {
+        entries_.clear();
+        moved_bytes_.clear();
+    }
     if (is_plan_new) {
         from_ = {.layout = current_.plan.layout,
                  .microbatches = current_.plan.microbatches(),
@@ -260,8 +264,8 @@ std::vector<std::vector<double>> CandidateOutlook::estimate_changes(
 double CandidateOutlook::estimate_change(const Entry& before, const Entry& after) {
     const auto [known, is_new] = moved_bytes_.try_emplace(std::pair(before.number, after.number));
     if (is_new)
-        known->second = estimate_moved_bytes(layer_bytes_, current_.plan.shards_optimizer,
-                                             before.candidate.layout, after.candidate.layout);
+        known->second = estimate_max_moved_bytes(layer_bytes_, current_.plan.shards_optimizer,
+                                                 before.candidate.layout, after.candidate.layout);
     return changes_.estimate(known->second, before.offload_seconds + after.offload_seconds);
 }
 
@@ -270,24 +274,11 @@ std::optional<double> CandidateOutlook::predict_change_seconds(const policy::Can
     Entry& entry = find_entry(to);
     if (std::exchange(entry.is_change_known, true)) return entry.change_seconds;
     std::string why;
-    plan::Decision decision = decide(to);
-    auto transition = try_plan_transition(job_, current_, nodes_, decision, why);
+    const auto transition = try_plan_transition(job_, current_, nodes_, decide(to), why);
     entry.change_seconds.reset();
     if (!transition) return std::nullopt;
     entry.change_seconds = transition->moves_state ? changes_.predict(*transition) : 0;
-    predicted_change_.emplace(std::move(decision), std::move(*transition));
     return entry.change_seconds;
-}
-
-// The reason and the terms of a decision do not affect its transition.
-std::optional<PlanTransition> CandidateOutlook::take_transition(const plan::Decision& decision) {
-    if (!predicted_change_) return std::nullopt;
-    auto [predicted, transition] = *std::exchange(predicted_change_, std::nullopt);
-    predicted.policy = decision.policy;
-    predicted.reason = decision.reason;
-    predicted.causes = decision.causes;
-    predicted.terms = decision.terms;
-    return predicted == decision ? std::optional(std::move(transition)) : std::nullopt;
 }
 
 std::size_t CandidateOutlook::predict_deficit_bytes(const policy::Candidate& candidate, std::size_t step) {

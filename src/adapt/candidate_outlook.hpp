@@ -21,8 +21,9 @@ namespace trireme::adapt {
 
 // Predicts changes of plan. The functions return seconds.
 struct ChangePredictions {
-    // The second argument has the seconds in which offloaded state is copied.
-    std::function<double(const MovedBytes&, double)> estimate;
+    // The arguments are the bytes that the rank with the most bytes moves, and the seconds in which offloaded
+    // state is copied.
+    std::function<double(double, double)> estimate;
     std::function<double(const PlanTransition&)> predict;
 };
 
@@ -59,10 +60,6 @@ public:
     std::vector<std::vector<double>> estimate_changes(
         std::span<const policy::Candidate* const> candidates) override;
     std::optional<double> predict_change_seconds(const policy::Candidate& to) override;
-
-    // Returns the transition of the change that was predicted last in this decision, if `decision` carries out
-    // the same change.
-    std::optional<PlanTransition> take_transition(const plan::Decision& decision);
 
     // Returns the bytes by which a step, which the plan of the candidate can execute, exceeds the memory of a
     // rank without additional recomputation and offload.
@@ -111,14 +108,12 @@ private:
     std::vector<double> slowness_ = {};
     ChangePredictions changes_ = {};
     std::vector<policy::SharedLayout> excluded_layouts_ = {};
-    // The change that was predicted last in this decision.
-    std::optional<std::pair<plan::Decision, PlanTransition>> predicted_change_ = {};
     std::optional<bool> must_predict_exactly_ = {};              // in this decision; empty if unknown
     std::map<std::size_t, policy::LengthClass> length_classes_;  // by steps
     std::map<policy::LengthClass, std::size_t> class_steps_;     // the first step that was met of each class
     std::list<Entry> entries_;                                   // the most recently used one first
     std::size_t next_number_ = 0;
-    std::map<std::pair<std::size_t, std::size_t>, MovedBytes> moved_bytes_;  // by the numbers of two entries
+    std::map<std::pair<std::size_t, std::size_t>, double> moved_bytes_;  // by the numbers of two entries
 };
 
 // Returns the decision for a change after `step` steps to the plan of the candidate.

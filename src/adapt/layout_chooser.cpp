@@ -33,6 +33,10 @@ policy::Proposer make_origin_proposer(const layout::Layout& origin) {
         };
 }
 
+ChangePredictions make_free_changes() {
+    return {.estimate = [](double, double) { return 0; }, .predict = [](const PlanTransition&) { return 0; }};
+}
+
 std::string describe_next_step(const plan::StepAhead& next) {
     return cat("the next step has samples of up to ", format_count(std::ranges::max(next.lengths), "token"));
 }
@@ -51,8 +55,7 @@ LayoutChooser::LayoutChooser(const setup::Job& job, const setup::PlanState& curr
       origin_(origin),
       ranks_(static_cast<int>(nodes.size())),
       outlook_(job, current, nodes, frozen) {
-    const RuleFacts facts{
-        .job = job, .current = current.plan, .origin = origin_, .nodes = nodes, .frozen = frozen};
+    const RuleFacts facts{.job = job, .current = current, .origin = origin_, .nodes = nodes, .frozen = frozen};
     if (may_plan_depth(job.config.policy)) {
         policy::DepthRules rules = make_depth_rules(facts);
         rules.predict = [this](const policy::Candidate& each,
@@ -137,9 +140,8 @@ std::optional<double> LayoutChooser::find_scale(const plan::Observation& observe
     return predicted ? std::optional(observed.step_seconds / *predicted) : std::nullopt;
 }
 
-// If predictions are only relative and no step has been observed, the layout does not follow lengths yet,
-// unless the next step does not fit into memory. It follows the number of frozen blocks, as if changes took no
-// time, because the run has no state yet.
+// If there is no scale, the layout changes for lengths only if the next step does not fit into memory, and
+// changes for the number of frozen blocks count as free.
 std::optional<plan::Decision> LayoutChooser::decide(plan::Observation observed, std::size_t end,
                                                     const policy::Proposer& propose_for_slow_ranks,
                                                     ChangePredictions changes) {
@@ -148,9 +150,7 @@ std::optional<plan::Decision> LayoutChooser::decide(plan::Observation observed, 
     const bool are_seconds = job_.devices || job_.profiles;
     const std::optional<double> known_scale = find_scale(observed);
     const double scale = known_scale.value_or(1);
-    if (!known_scale)
-        changes = {.estimate = [](const MovedBytes&, double) { return 0; },
-                   .predict = [](const PlanTransition&) { return 0; }};
+    if (!known_scale) changes = make_free_changes();
     outlook_.begin_decision(step, scale, observed.slowness, std::move(changes));
     observed.ahead = list_steps_ahead(step, end);
     const policy::Candidate current = find_current();
@@ -249,15 +249,16 @@ std::optional<plan::Decision> LayoutChooser::decide_as_published(const plan::Obs
 
 void LayoutChooser::check_memory() {
     const std::size_t step = job_.completed_steps;
-    outlook_.begin_decision(step, 1, {}, {});
+    outlook_.begin_decision(step, 1, {}, make_free_changes());
     const policy::Candidate current = find_current();
     if (outlook_.is_possible(current)) return;
     const plan::Observation observed{.step = step,
                                      .ahead = list_steps_ahead(step, current_.samples.count_steps())};
-    if (!propose_for_depth_(observed, current).empty()) return;
+    for (const policy::Candidate& candidate : propose_for_depth_(observed, current))
+        if (outlook_.predict_change_seconds(candidate)) return;
     std::size_t smallest_bytes = outlook_.predict_bytes(current);
     policy::DepthRules rules = make_depth_rules({.job = job_,
-                                                 .current = current_.plan,
+                                                 .current = current_,
                                                  .origin = origin_,
                                                  .nodes = outlook_.nodes(),
                                                  .frozen = current_.plan.frozen});

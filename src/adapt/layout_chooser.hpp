@@ -26,23 +26,19 @@ public:
 
     // Called after a step. Sets the decision about the plan of the step in `outcome`.
     void observe(records::StepOutcome& outcome);
-    // Returns the decision about the plan after the observed steps; empty if the plan stays. The number of
-    // frozen blocks may change again after `end` steps, so that only steps before count. If
-    // `propose_for_slow_ranks` is not empty, it varies the candidates of the other proposers.
+    // Returns the decision about the plan after the observed steps; empty if the plan stays. Only steps before
+    // `end` count, because the number of frozen blocks may change there. If `propose_for_slow_ranks` is not
+    // empty, it varies the candidates of the other proposers.
     std::optional<plan::Decision> decide(plan::Observation observed, std::size_t end,
                                          const policy::Proposer& propose_for_slow_ranks,
                                          ChangePredictions changes);
-    // Returns the transition of `decision`, if decide() planned it and the plan has not changed since.
-    std::optional<PlanTransition> take_transition(const plan::Decision& decision) {
-        return outlook_.take_transition(decision);
-    }
     // Called if the last decision was not carried out. Later decisions do not choose its layout.
     void exclude(const layout::Layout& layout);
 
     // Throws ConfigError if no layout can execute a step of the longest samples.
     void check_longest_samples();
-    // Throws ConfigError if --memory-limit allows neither the current plan nor any that --auto-pipe on
-    // proposes.
+    // Throws ConfigError if --memory-limit allows neither the current plan nor a change to any that --auto-pipe
+    // on proposes.
     void check_memory();
 
 private:

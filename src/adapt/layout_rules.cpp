@@ -34,7 +34,7 @@ class LengthCostPredictor {
 public:
     explicit LengthCostPredictor(const RuleFacts& facts)
         : job_(facts.job),
-          layers_(facts.job, facts.current, facts.frozen),
+          layers_(facts.job, facts.current.plan, facts.frozen),
           width_(facts.job.model.width),
           first_trained_layer_(plan::find_first_trained_layer(facts.frozen)) {
         const setup::Machine machine = choose_machine(facts.job, static_cast<int>(facts.nodes.size()));
@@ -143,6 +143,11 @@ policy::DepthRules make_depth_rules(const RuleFacts& facts) {
                              .max_stages = facts.origin.stages.size(),
                              .nodes = facts.nodes,
                              .memory_limit = find_least_memory(job, facts.nodes.size())};
+    if (may_grow_batch(job.config.policy)) {
+        rules.count_samples = [samples = facts.current.samples](std::size_t pipelines) {
+            return samples.grow_batch(pipelines);
+        };
+    }
     if (!may_use_freed_ranks(job.config.policy))
         rules.fixed_pipelines = rules.layers.teams.size() / rules.max_stages;
     const std::size_t accumulator_bytes = byte_size(accumulator_type(job.dtype));

@@ -13,14 +13,14 @@ namespace trireme::adapt {
 // The facts on which the rules depend, in addition to the job. The objects must outlive the rules.
 struct RuleFacts {
     const setup::Job& job;
-    const plan::Plan& current;      // all plans have its recomputation
-    const layout::Layout& origin;   // layout of the options: teams of equal size, which all layouts keep
-    const std::vector<int>& nodes;  // per rank: the lowest rank on its node
-    int frozen = 0;                 // number of frozen blocks
+    const setup::PlanState& current;  // all plans have its recomputation
+    const layout::Layout& origin;     // layout of the options: teams of equal size, which all layouts keep
+    const std::vector<int>& nodes;    // per rank: the lowest rank on its node
+    int frozen = 0;                   // number of frozen blocks
 };
 
 policy::LengthRules make_length_rules(const RuleFacts& facts);
-// The caller sets DepthRules::is_possible.
+// The caller sets DepthRules::predict.
 policy::DepthRules make_depth_rules(const RuleFacts& facts);
 
 // Returns the counts of a typical micro-batch of a step with samples of these lengths.

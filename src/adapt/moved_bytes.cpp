@@ -68,7 +68,6 @@ public:
         }
         if (received == 0) return;
         for (const int sender : from.teams()) bytes_of_team_[sender] += received / senders;
-        total_ += received;
     }
 
     // The teams of each side divide `bytes`.
@@ -84,25 +83,23 @@ public:
                 const double moved = bytes * needed.overlap(from.part(s));
                 bytes_of_team_[from.team(s)] += moved;
                 bytes_of_team_[receiver] += moved;
-                total_ += moved;
             }
         }
     }
 
-    MovedBytes finish(std::size_t team_ranks) const {
-        MovedBytes moved{.total = total_ * static_cast<double>(team_ranks)};
-        for (const auto& [team, bytes] : bytes_of_team_) moved.max_rank = std::max(moved.max_rank, bytes);
-        return moved;
+    double find_max() const {
+        double max = 0;
+        for (const auto& [team, bytes] : bytes_of_team_) max = std::max(max, bytes);
+        return max;
     }
 
 private:
-    double total_ = 0;                               // on one rank of each team
     std::unordered_map<int, double> bytes_of_team_;  // sent and received by a rank
 };
 
 }  // namespace
 
-MovedBytes estimate_moved_bytes(const std::vector<LayerBytes>& layers, bool shards_moments,
+double estimate_max_moved_bytes(const std::vector<LayerBytes>& layers, bool shards_moments,
                                 const layout::Layout& from, const layout::Layout& to) {
     const std::vector<Holders> new_holders(to.stages.begin(), to.stages.end());
     MoveCounter counter;
@@ -125,7 +122,7 @@ MovedBytes estimate_moved_bytes(const std::vector<LayerBytes>& layers, bool shar
             }
         }
     }
-    return counter.finish(from.stages.front().replicas.front().ranks.size());
+    return counter.find_max();
 }
 
 }  // namespace trireme::adapt

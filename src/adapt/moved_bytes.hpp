@@ -14,15 +14,11 @@ struct LayerBytes {
     double moments = 0;  // optimizer state
 };
 
-struct MovedBytes {
-    double total = 0;     // received by all ranks
-    double max_rank = 0;  // sent and received by the rank that sends and receives the most
-};
-
-// `layers` has one entry per layer of the model. Both layouts must consist of the same teams, of equal size and
-// with one stage each. If `shards_moments` is true, each replica of a stage holds an equal part of its moments.
-// Replicas that hold the same bytes share the work to send them.
-MovedBytes estimate_moved_bytes(const std::vector<LayerBytes>& layers, bool shards_moments,
+// Returns the bytes of the rank that sends and receives the most. `layers` has one entry per layer of the
+// model. Both layouts must consist of the same teams, of equal size and with one stage each. If
+// `shards_moments` is true, each replica of a stage holds an equal part of its moments. Replicas that hold the
+// same bytes share the work to send them.
+double estimate_max_moved_bytes(const std::vector<LayerBytes>& layers, bool shards_moments,
                                 const layout::Layout& from, const layout::Layout& to);
 
 }  // namespace trireme::adapt

@@ -28,7 +28,7 @@ void check_first_layout(const setup::Setup& setup, const std::vector<int>& nodes
     check_change_times(job, plan, static_cast<int>(nodes.size()));
     if (may_follow_depth(job.config.policy) &&
         job.config.policy.freeze.auto_pipe == config::AutoPipe::published)
-        decide_published_pipe(job, plan, nodes, plan.frozen, job.completed_steps);
+        decide_published_pipe(job, setup.current, nodes, plan.frozen, job.completed_steps);
     const bool checks_lengths = follows_lengths(job, plan);
     const bool checks_memory =
         setup::plans_depth(job.config, plan.layout) && job.config.layout.memory_limit > 0;
@@ -140,7 +140,7 @@ std::optional<Choice> PlanChooser::choose(std::size_t step) {
     }
     std::optional<plan::Decision> decision;
     if (!new_depth) decision = energy_chooser_->decide_first(observed, is_policy_step(step));
-    if (!decision && is_policy_step(step))
+    if (!decision && !new_depth && is_policy_step(step))
         decision = straggler_chooser_->migration_trials().end_useless_migration(observed, current_.plan);
     if (!decision) decision = decide(observed, new_depth ? &*new_depth : nullptr);
     if (!decision && is_policy_step(step)) report_idle_policy(observed);
@@ -152,7 +152,7 @@ std::optional<Choice> PlanChooser::choose(std::size_t step) {
 
 // True if the run begins after `step` steps with a layout that --auto-pipe has not chosen.
 bool PlanChooser::begins_at(std::size_t step) const {
-    return may_follow_depth(job_.config.policy) && step == job_.completed_steps && !origin_.decision;
+    return may_follow_depth(job_.config.policy) && step == job_.completed_steps && !origin_.has_saved_layout;
 }
 
 // Returns the decision about the plan, apart from frozen blocks and clocks. `new_depth` is the decision to
@@ -162,7 +162,7 @@ std::optional<plan::Decision> PlanChooser::decide(const plan::Observation& obser
     const config::PolicyConfig& policy = job_.config.policy;
     const bool is_due = new_depth != nullptr || begins_at(observed.step);
     if (is_due && policy.freeze.auto_pipe == config::AutoPipe::published)
-        return decide_published_pipe(job_, current_.plan, nodes_,
+        return decide_published_pipe(job_, current_, nodes_,
                                      new_depth ? *new_depth->frozen : current_.plan.frozen, observed.step);
     const bool is_uneven = policy.straggler == config::StragglerPolicy::uneven;
     if (layout_chooser_ && (is_due || (is_uneven && is_policy_step(observed.step)))) {
@@ -178,9 +178,6 @@ std::optional<plan::Decision> PlanChooser::decide(const plan::Observation& obser
 // Returns nothing if the decision is impossible, which is noted as a refusal.
 std::optional<Choice> PlanChooser::try_to_choose(plan::Decision decision, const plan::Observation& observed) {
     energy_chooser_->complete(observed, decision);
-    if (layout_chooser_)
-        if (auto transition = layout_chooser_->take_transition(decision))
-            return make_choice(std::move(decision), std::move(*transition), observed);
     std::string why;
     auto transition = try_plan_transition(job_, current_, nodes_, decision, why);
     if (!transition) {
@@ -241,8 +238,8 @@ std::optional<plan::Decision> PlanChooser::decide_layout(std::size_t step) {
     return layout_chooser_->decide(
         std::move(observed), freeze_chooser_->find_next_change(step), propose_for_slow_ranks,
         {.estimate =
-             [this](const MovedBytes& moved, double offload_seconds) {
-                 return correction_.correct(link_.predict_seconds(moved.max_rank) + offload_seconds);
+             [this](double moved_bytes, double offload_seconds) {
+                 return correction_.correct(link_.predict_seconds(moved_bytes) + offload_seconds);
              },
          .predict =
              [this](const PlanTransition& transition) {

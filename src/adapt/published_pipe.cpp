@@ -26,7 +26,7 @@ layout::AutopipeRules make_rules(const config::RunConfig& config, const std::vec
 // --pipe if the rule has not made the layout of `current`.
 std::size_t find_reached_stages(const std::vector<layout::LayerFacts>& layers, const plan::Plan& current,
                                 const layout::AutopipeRules& rules) {
-    const std::size_t first_trained = current.frozen == 0 ? 0 : current.first_trained_layer();
+    const std::size_t first_trained = current.first_trained_layer();
     for (std::size_t stages = rules.initial_stages; stages > 0; stages /= 2) {
         const auto cut = cut_trained_layers(layers, first_trained, stages, rules.frozen_weight);
         const bool is_current =
@@ -39,7 +39,7 @@ std::size_t find_reached_stages(const std::vector<layout::LayerFacts>& layers, c
 
 }  // namespace
 
-std::optional<plan::Decision> decide_published_pipe(const setup::Job& job, const plan::Plan& current,
+std::optional<plan::Decision> decide_published_pipe(const setup::Job& job, const setup::PlanState& current,
                                                     const std::vector<int>& nodes, int frozen,
                                                     std::size_t step) {
     const layout::AutopipeRules rules = make_rules(job.config, nodes);
@@ -47,22 +47,22 @@ std::optional<plan::Decision> decide_published_pipe(const setup::Job& job, const
     const layout::AutopipeCut first = cut_trained_layers(layers, 0, rules.initial_stages, rules.frozen_weight);
     layout::AutopipeCut cut = first;
     if (frozen > 0) {
-        const std::size_t stages = find_reached_stages(layers, current, rules);
+        const std::size_t stages = find_reached_stages(layers, current.plan, rules);
         cut = compress_pipeline(layers, plan::find_first_trained_layer(frozen), stages, rules);
     }
     plan::Decision decision{
         .step = step, .layout = place_pipelines(cut.layers, rules), .frozen = frozen, .policy = "auto-pipe"};
     const std::size_t pipelines = decision.layout.stages.front().replicas.size();
+    const std::size_t samples =
+        may_grow_batch(job.config.policy) ? current.samples.grow_batch(pipelines) : current.samples.batch;
     const std::size_t per_pipeline =
-        std::min(layout::count_pipeline_microbatches(cut.layers.size()), job.config.run.batch / pipelines);
+        std::min(layout::count_pipeline_microbatches(cut.layers.size()), samples / pipelines);
     decision.microbatches = static_cast<int>(std::max<std::size_t>(1, per_pipeline) * pipelines);
-    if (decision.layout == current.layout && *decision.microbatches == current.microbatches())
+    if (decision.layout == current.plan.layout && *decision.microbatches == current.plan.microbatches())
         return std::nullopt;
     decision.reason = cat(format_count(pipelines, "pipeline"), " of ", format_count(cut.layers.size(), "stage"),
-                          ": the largest trains ", format_with_commas(cut.largest),
-                          " parameters, and the rule "
-                          "allows ",
-                          format_with_commas(first.largest));
+                          ": the largest stage trains ", format_with_commas(cut.largest),
+                          " parameters, and the budget of the rule is ", format_with_commas(first.largest));
     decision.terms = {{"largest_parameters", static_cast<double>(cut.largest)},
                       {"parameter_budget", static_cast<double>(first.largest)}};
     return decision;

@@ -11,7 +11,7 @@ namespace trireme::adapt {
 
 // Returns the decision to change to the layout for `frozen` frozen blocks after `step` steps; empty if the plan
 // has this layout and its number of micro-batches. `nodes` has one entry per rank: the lowest rank on its node.
-std::optional<plan::Decision> decide_published_pipe(const setup::Job& job, const plan::Plan& current,
+std::optional<plan::Decision> decide_published_pipe(const setup::Job& job, const setup::PlanState& current,
                                                     const std::vector<int>& nodes, int frozen,
                                                     std::size_t step);
 

@@ -139,6 +139,7 @@ void resume_saved_plan(setup::Setup& setup, const std::vector<int>& nodes) {
         saved->decision.to.clear();
     }
     if (why.empty()) why = apply_saved_decision(*saved, setup, nodes);
+    setup.origin.has_saved_layout = why.empty() && !has_new_depth(setup.job.config);
     if (why.empty()) return;
     setup.origin.explanation =
         cat("this run begins with the plan of its options, not with that of the checkpoint: ", why);
@@ -153,12 +154,12 @@ bool has_resizing_of_checkpoint(const setup::Setup& setup) {
            run.value("plan", Json()) == compute_hash(setup.current.plan);
 }
 
-// With --freeze, blocks freeze and thaw in the layout of the run. Checks the first freeze, which needs the most
-// memory, and a thaw of all blocks that a rule may have frozen.
+// Without --auto-pipe, blocks freeze and thaw in the layout of the options. Checks the first freeze, which
+// needs the most memory, and a thaw of all blocks that a rule may have frozen.
 void check_changes_of_depth(const setup::Setup& setup, const std::vector<int>& nodes, int rank,
                             ChangeMemory& memory) {
     const setup::Job& job = setup.job;
-    if (!may_freeze(job.config.policy)) return;
+    if (!may_freeze(job.config.policy) || may_follow_depth(job.config.policy)) return;
     const auto add_change = [&](const setup::PlanState& from, int frozen) {
         PlanTransition transition = plan_transition(job, from, nodes,
                                                     {.step = job.completed_steps,
@@ -199,12 +200,12 @@ RecordedChanges apply_recorded_decisions(setup::Setup& setup, const std::vector<
     setup::PlanState next_state;  // plan after the last decision in remaining_changes
     std::size_t begin = job.completed_steps;
     for (plan::Decision& decision : read_decisions(job.config.policy.decisions)) {
-        if (decision.step >= job.steps) {
+        const setup::PlanState& from = remaining_changes.decisions.empty() ? setup.current : next_state;
+        if (const std::size_t steps = from.samples.count_steps(); decision.step >= steps) {
             throw ConfigError(cat("--decisions ", job.config.policy.decisions, " changes the plan after step ",
-                                  decision.step, ", but the run ends after step ", job.steps,
+                                  decision.step, ", but the run ends after step ", steps,
                                   "; remove this decision, or train longer"));
         }
-        const setup::PlanState& from = remaining_changes.decisions.empty() ? setup.current : next_state;
         if (decision.step > begin) check_memory_of_steps(job, from, begin, decision.step);
         begin = std::max(begin, decision.step);
         PlanTransition transition = plan_transition(job, from, nodes, decision);
@@ -222,8 +223,8 @@ RecordedChanges apply_recorded_decisions(setup::Setup& setup, const std::vector<
         if (sets_clocks(next_state.plan.training.phases())) remaining_changes.sets_clocks = true;
         remaining_changes.decisions.push_back(std::move(decision));
     }
-    check_memory_of_steps(job, remaining_changes.decisions.empty() ? setup.current : next_state, begin,
-                          job.steps);
+    const setup::PlanState& last = remaining_changes.decisions.empty() ? setup.current : next_state;
+    check_memory_of_steps(job, last, begin, last.samples.count_steps());
     return remaining_changes;
 }
 

@@ -135,7 +135,7 @@ public:
         else if (!looks_ahead || may_freeze(job_.config.policy))
             check_equal_plans(resources_.control, choice.get(), step);
         // Only a change that moves state needs memory. For the changes of --decisions, the memory was checked
-        // before the first step. So it was for changes of the frozen blocks, which must not be dropped.
+        // before the first step. Blocks freeze at their step, even if their rank has little memory left.
         const bool needs_no_check =
             choice && (choice->is_recorded || !choice->transition.moves_state || choice->changes_only_depth);
         const std::string lack = !choice || needs_no_check ? "" : describe_lack_of_memory_for(*choice);

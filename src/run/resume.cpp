@@ -44,6 +44,7 @@ std::vector<FixedOption> list_fixed_options(const setup::Job& job) {
     return {{"--seed", cat(job.config.run.seed)},
             {"--order", find_name(data::sample_orders, job.config.data.order), "shuffled"},
             {"--batch", cat(job.config.run.batch)},
+            {"--batch-policy", may_grow_batch(job.config.policy) ? "grow" : "fixed", "fixed"},
             {"--optimizer", find_name(optim::optimizers, job.config.optimizer.kind)},
             {"--dtype", to_string(job.dtype)},
             {"--max-length", cat(setup::compute_max_sample_length(job.config, job.model))},

@@ -80,6 +80,15 @@ void check_auto_pipe(const config::RunConfig& config, const plan::Plan& plan) {
     const std::string name = is_published ? "--auto-pipe published" : "--auto-pipe on";
     if (is_published && (!config.layout.layout.empty() || config.layout.pipe == 1))
         throw ConfigError(cat(name, " shortens the pipelines of a grid; set their length with --pipe P"));
+    if (is_published && may_follow_lengths(config.policy))
+        throw ConfigError(
+            "--auto-pipe published cannot be combined with --elastic length or both, because its layouts do "
+            "not "
+            "depend on lengths; use --auto-pipe on");
+    if (is_published && config.policy.straggler == config::StragglerPolicy::uneven)
+        throw ConfigError(
+            "--auto-pipe published cannot be combined with --straggler uneven, because its layouts do not "
+            "depend on slow ranks; use --auto-pipe on");
     if (is_published && config.layout.tensor > 1)
         throw ConfigError(cat(name, " cannot be combined with --tensor ", config.layout.tensor,
                               ", because it has no rule for tensor groups; use --auto-pipe on, or --tensor 1"));

@@ -270,9 +270,12 @@ void check_freezing(const config::RunConfig& config) {
     const bool counts_samples = config.run.steps == 0 || (config.data.corpus.empty() && freeze.every > 0);
     if (may_grow_batch(config.policy) && !counts_samples)
         throw ConfigError(
-            "--batch-policy grow changes the number of samples of a step, so that --steps does not say how "
-            "many "
-            "samples the run visits; set --epochs E in place of --steps");
+            "--batch-policy grow cannot be combined with --steps, because steps differ in their samples; set "
+            "--epochs E in place of --steps");
+    if (may_grow_batch(config.policy) && is_elastic_by_length(config.policy))
+        throw ConfigError(
+            "--batch-policy grow cannot be combined with --elastic length or both, because it changes which "
+            "samples the coming steps visit; use --batch-policy fixed");
     if (config::is_clock_costs_file(config.policy.clock_costs))
         throw ConfigError(cat("the costs in --clock-costs ", config.policy.clock_costs,
                               " were measured with one number of frozen blocks, but --freeze changes it; use "

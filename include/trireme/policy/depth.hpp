@@ -18,6 +18,8 @@ struct DepthRules {
     std::vector<int> nodes = {};  // per rank: a number that is equal for ranks of a node
     // Number of pipelines if ranks that become free stay idle; 0 if they hold replicas.
     std::size_t fixed_pipelines = 0;
+    // Returns the samples of a step of this number of pipelines. Empty if all plans have the same number.
+    std::function<std::size_t(std::size_t pipelines)> count_samples = {};
     std::vector<double> gradient_bytes = {};  // per layer, on each rank of a team; 0 if the layer is frozen
     // Seconds in which a rank exchanges a byte with a rank of its node, and with another node if all ranks of
     // its node do so.
@@ -37,7 +39,8 @@ struct DepthRules {
 //     the teams allow. Layers are cut exactly, even inside blocks. Each pipeline lies within a node if nodes
 //     are large enough. Alternatives have consecutive ranks in each pipeline, or in the replicas of each stage.
 //     A pipeline has K, 2 K, ... 6 K micro-batches, or one per sample if the step has fewer samples;
-//   - stages with different numbers of replicas on all teams, with whole blocks in large models.
+//   - stages with different numbers of replicas on all teams, with whole blocks in large models, unless ranks
+//     that become free stay idle or the number of samples follows that of pipelines.
 // The formula of find_best_cuts(), with the links of each layout and reductions that overlap with the backward
 // pass, chooses the best possible plans of each kind, with different numbers of stages first. `predict` then
 // judges them, and small changes of the fastest ones: other cuts, replicas, ranks and numbers of micro-batches.

@@ -34,6 +34,7 @@ struct PlanOrigin {
     std::size_t quiet_steps = 0;
     // The decision that led to the current plan; empty if the run uses the plan of its options.
     std::optional<plan::Decision> decision = {};
+    bool has_saved_layout = false;  // the run resumes with the layout and the frozen blocks of its checkpoint
     // The next two fields are set only if the run resumes with the decision of its checkpoint.
     std::vector<double> slowness = {};  // per rank: see plan::Observation
     std::size_t steady_steps = 0;       // number of steps since the slowness of any rank last changed

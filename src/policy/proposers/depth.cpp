@@ -15,8 +15,7 @@
 namespace trireme::policy {
 namespace {
 
-constexpr std::size_t min_starts = 3,
-                      max_starts = 16;  // of each kind: with equal and other numbers of replicas
+constexpr std::size_t min_starts = 3;  // of each kind: with equal and with other numbers of replicas
 constexpr std::size_t max_proposals = 8;
 // Number of changes that are judged, times the number of layers and the square of the number of teams.
 constexpr std::size_t max_judged_work = 250'000;
@@ -45,7 +44,7 @@ public:
 
     std::vector<Candidate> list_candidates() {
         std::vector<PipePlan> starts;
-        const std::size_t max_count = std::clamp(changes_left_ / 16, min_starts, max_starts);
+        const std::size_t max_count = std::max(changes_left_ / 16, min_starts);
         choose_starts(plans_.equal(), max_count, starts);
         choose_starts(plans_.unequal(), max_count, starts);
         std::ranges::stable_sort(starts, {}, [this](const PipePlan& plan) { return judge(plan); });
@@ -117,8 +116,10 @@ private:
         const auto same = std::ranges::lower_bound(counts, plan.microbatches);
         if (same != counts.begin()) others.insert(*(same - 1));
         const std::size_t min_count = std::ranges::max(plan.replicas);
+        const std::size_t max_count =
+            rules_.count_samples ? rules_.count_samples(std::ranges::min(plan.replicas)) : step_.lengths.size();
         for (const std::size_t count : others) {
-            if (count < min_count || count > step_.lengths.size()) continue;
+            if (count < min_count || count > max_count) continue;
             changes.push_back(plan);
             changes.back().microbatches = count;
         }

@@ -48,7 +48,7 @@ PipePlans::PipePlans(const DepthRules& rules, const plan::StepAhead& step, const
     equal_ = sort_by_seconds(std::move(plans));
     std::ranges::sort(counts_);
     counts_.erase(std::ranges::unique(counts_).begin(), counts_.end());
-    if (rules_.fixed_pipelines > 0) return;
+    if (rules_.fixed_pipelines > 0 || rules_.count_samples) return;
     plans.clear();
     for (const std::size_t microbatches : list_unequal_counts()) add_unequal(microbatches, plans);
     unequal_ = sort_by_seconds(std::move(plans));
@@ -117,7 +117,7 @@ std::vector<std::vector<std::size_t>> PipePlans::list_team_orders(std::size_t st
 
 // Returns the numbers of micro-batches of a step, over all pipelines.
 std::vector<std::size_t> PipePlans::list_microbatches(std::size_t stages, std::size_t pipelines) const {
-    const std::size_t samples = step_.lengths.size() / pipelines;  // of a pipeline
+    const std::size_t samples = count_samples(pipelines) / pipelines;  // of a pipeline
     std::vector<std::size_t> counts;
     for (std::size_t factor = 1; factor <= max_microbatch_factor && stages * factor <= samples; ++factor)
         counts.push_back(pipelines * stages * factor);
@@ -146,9 +146,19 @@ std::vector<double> PipePlans::predict_reductions(const std::vector<std::size_t>
     return seconds;
 }
 
-CutProblem PipePlans::make_problem(std::size_t microbatches) {
-    const auto [costs, is_new] = costs_.try_emplace(microbatches);
-    if (is_new) costs->second = rules_.layers.costs(step_, static_cast<int>(microbatches));
+std::size_t PipePlans::count_samples(std::size_t pipelines) const {
+    return rules_.count_samples ? rules_.count_samples(pipelines) : step_.lengths.size();
+}
+
+// If the step has another number of samples, their lengths repeat those of `step_`.
+CutProblem PipePlans::make_problem(std::size_t microbatches, std::size_t samples) {
+    const auto [costs, is_new] = costs_.try_emplace(std::pair(microbatches, samples));
+    if (is_new) {
+        plan::StepAhead step{.step = step_.step, .lengths = {}};
+        for (std::size_t s = 0; s < samples; ++s)
+            step.lengths.push_back(step_.lengths[s % step_.lengths.size()]);
+        costs->second = rules_.layers.costs(step, static_cast<int>(microbatches));
+    }
     return {.layer_seconds = costs->second.layer_seconds,
             .reduce_seconds = rules_.layers.reduce_seconds,
             .slowness = slowness_,
@@ -164,20 +174,22 @@ CutProblem PipePlans::make_problem(std::size_t microbatches) {
 // Adds the best cut for each number of micro-batches.
 void PipePlans::add_pipelines(std::size_t stages, const std::vector<std::size_t>& teams, TimedPlans& plans) {
     const std::size_t replicas = teams.size() / stages;
+    const std::size_t samples = count_samples(replicas);
     const std::vector<double> reduce_seconds = predict_reductions(teams, replicas);
     for (const std::size_t microbatches : list_microbatches(stages, replicas)) {
         counts_.push_back(microbatches);
-        CutProblem problem = make_problem(microbatches);
+        CutProblem problem = make_problem(microbatches, samples);
         problem.reduce_seconds = reduce_seconds;
         problem.cuts = list_all_cuts();
         problem.slowness.clear();
         for (const std::size_t team : teams) problem.slowness.push_back(slowness_[team]);
         problem.bounds = {.min_replicas = replicas, .max_replicas = replicas};
         if (const std::optional<StageCut> cut = find_best_cut(problem, stages))
-            plans.emplace_back(cut->seconds, PipePlan{.layers = cut->layers,
-                                                      .replicas = cut->replicas,
-                                                      .teams = teams,
-                                                      .microbatches = microbatches});
+            plans.emplace_back(cut->seconds / static_cast<double>(samples),
+                               PipePlan{.layers = cut->layers,
+                                        .replicas = cut->replicas,
+                                        .teams = teams,
+                                        .microbatches = microbatches});
     }
 }
 
@@ -207,7 +219,7 @@ std::vector<std::size_t> PipePlans::list_unequal_counts() const {
 }
 
 void PipePlans::add_unequal(std::size_t microbatches, TimedPlans& plans) {
-    CutProblem problem = make_problem(microbatches);
+    CutProblem problem = make_problem(microbatches, step_.lengths.size());
     problem.bounds.max_stages = rules_.max_stages;
     problem.bounds.replica_step = (count_teams() + max_replica_numbers - 1) / max_replica_numbers;
     if (count_unequal_cuts() > problem.cuts.size()) problem.cuts = list_all_cuts();

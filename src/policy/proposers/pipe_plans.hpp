@@ -27,7 +27,7 @@ public:
     // The arguments must outlive the object. `slowness` has one factor per team.
     PipePlans(const DepthRules& rules, const plan::StepAhead& step, const std::vector<double>& slowness);
 
-    // Return the plans with equal and with different numbers of replicas, that with the shortest step first.
+    // Return the plans with equal and with different numbers of replicas. The fastest plan is first.
     const std::vector<PipePlan>& equal() const { return equal_; }
     const std::vector<PipePlan>& unequal() const { return unequal_; }
     // The numbers of micro-batches of pipelines, ascending.
@@ -48,7 +48,8 @@ private:
     std::vector<std::vector<std::size_t>> list_team_orders(std::size_t stages) const;
     std::vector<std::size_t> list_microbatches(std::size_t stages, std::size_t pipelines) const;
     std::vector<double> predict_reductions(const std::vector<std::size_t>& teams, std::size_t replicas) const;
-    CutProblem make_problem(std::size_t microbatches);
+    std::size_t count_samples(std::size_t pipelines) const;
+    CutProblem make_problem(std::size_t microbatches, std::size_t samples);
     void add_pipelines(std::size_t stages, const std::vector<std::size_t>& teams, TimedPlans& plans);
     void add_unequal(std::size_t microbatches, TimedPlans& plans);
     std::size_t count_unequal_cuts() const;
@@ -58,7 +59,7 @@ private:
     const DepthRules& rules_;
     const plan::StepAhead& step_;
     const std::vector<double>& slowness_;
-    std::map<std::size_t, LengthCosts> costs_ = {};  // by number of micro-batches
+    std::map<std::pair<std::size_t, std::size_t>, LengthCosts> costs_ = {};  // by micro-batches and samples
     std::vector<std::size_t> counts_ = {};
     std::vector<PipePlan> equal_ = {};
     std::vector<PipePlan> unequal_ = {};
