@@ -18,8 +18,8 @@ const layout::Layout wide{.layers = 4,
                                      {.layers = {2, 2}, .replicas = {replica(2), replica(3)}}}};
 const std::vector<LayerBytes> layers(4, {.values = 10, .moments = 40});
 
-// Each rank receives the values of one layer, and sends those of another one. It owns half of the moments of two
-// layers afterwards: half of those of its old layer, and half of those of the other one, which it receives.
+// Each rank receives the values of one layer, and sends those of another one. It owns half of the moments of
+// two layers afterwards: half of those of its old layer, and half of those of the other one, which it receives.
 TEST(MovedBytes, AreCountedOnce) {
     EXPECT_DOUBLE_EQ(estimate_max_moved_bytes(layers, true, deep, wide), 2 * (10 + 20));
     EXPECT_DOUBLE_EQ(estimate_max_moved_bytes(layers, true, wide, deep), 2 * 20);
