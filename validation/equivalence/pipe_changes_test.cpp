@@ -21,7 +21,7 @@ struct PipeRun {
 
 void PrintTo(const PipeRun& run, std::ostream* out) { *out << run.name; }  // for GoogleTest
 
-// Every number of ranks occurs with both values of --auto-dp, and each of these with every value of --move.
+// pipe_layouts.py combines numbers of ranks, --auto-dp and --move in all ways, also with --auto-pipe on.
 constexpr std::array pipe_runs{
     PipeRun{"TwoRanksOneOfWhichBecomesIdle", 2, 1,
             "--pipe 2 --microbatches 4 --auto-pipe published --auto-dp off --move twins --length pack", 1,

@@ -116,6 +116,89 @@ TEST_F(AutoPipe, RunsWithAllCombinationsOfFreezingAndLayouts) {
     }
 }
 
+TEST_F(AutoPipe, SaysInOneLineThatAPartHasNothingToDo) {
+    const auto find_lines = [&](const std::string& options, int ranks) {
+        std::string training = of_blocks;
+        training.erase(training.find("--quiet"));
+        const Outcome outcome = run("simulate --cluster node.json --math off --layers 8 --steps 2 " + training +
+                                    "--ranks " + std::to_string(ranks) + " --microbatches 8 " + options);
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        std::vector<std::string> found;
+        std::istringstream lines(outcome.out);
+        for (std::string line; std::getline(lines, line);)
+            if (has(line, "nothing to do") || has(line, "does not grow")) found.push_back(line);
+        return found;
+    };
+
+    EXPECT_EQ(find_lines("--pipe 4 --auto-pipe on", 4),
+              std::vector<std::string>{
+                  "auto-pipe nothing to do, because --freeze is off and the number of frozen blocks stays"});
+    EXPECT_EQ(find_lines("--freeze schedule --freeze-every 1 --auto-pipe on", 1),
+              std::vector<std::string>{"auto-pipe nothing to do, because all ranks share all layers"});
+    EXPECT_EQ(find_lines("--pipe 4 --freeze schedule --freeze-every 1 --auto-dp on", 4),
+              std::vector<std::string>{"auto-dp   nothing to do, because --auto-pipe frees no rank"});
+    EXPECT_EQ(find_lines("--pipe 4 --batch-policy grow", 4),
+              std::vector<std::string>{"batch     does not grow, because the number of pipelines stays"});
+    EXPECT_TRUE(find_lines("--pipe 4 --freeze schedule --freeze-every 1 --auto-pipe on", 4).empty());
+}
+
+// Rank 1 is slow for a while. Later layouts are the best ones for their frozen blocks, not that of the options.
+TEST_F(AutoPipe, ReturnsToTheBestLayoutWhenNoRankIsSlow) {
+    simulate(
+        "--math off --layers 6 --steps 40 --freeze-every 8 --freeze-alpha 0.3 --straggler uneven --look-every "
+        "4 "
+        "--slow rank=1,factor=4,steps=3:14 --elastic freeze",
+        "slow");
+
+    EXPECT_EQ(depths("slow").back(), 5);
+    EXPECT_GE(layouts("slow").size(), 3U);
+    for (const json& decision : decisions("slow")) {
+        if (decision.at("step") < 15) continue;
+        EXPECT_FALSE(has(decision.at("reason"), "rank 1")) << decision;
+        EXPECT_LT(decision.at("layout").at("stages").size(), 4U) << decision;
+    }
+}
+
+TEST_F(AutoPipe, WeighsLengthsAndASlowRankInTheSameDecision) {
+    const Outcome outcome = run(
+        "simulate --cluster node.json --ranks 4 --pipe 4 --microbatches 4 --math off --layers 4 --steps 5 "
+        "--freeze-every 4 --freeze-alpha 0.3 --memory-limit 3000000 --straggler uneven --look-every 4 --slow "
+        "rank=1,factor=4 --elastic both --run-dir all " +
+        std::regex_replace(of_blocks, std::regex("--batch 16"), "--batch 8"));
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+
+    const std::vector<json> made = decisions("all");
+    ASSERT_EQ(made.size(), 2U);
+    EXPECT_EQ(made.back().at("step"), 4);
+    std::set<std::string> causes;
+    for (const json& cause : made.back().at("causes")) causes.insert(cause.at("proposer"));
+    EXPECT_EQ(causes, (std::set<std::string>{"auto-pipe", "freeze-schedule", "uneven"}));
+}
+
+// Each period has one step, and no change of layout repays its time in one step.
+TEST_F(AutoPipe, FreezesBlocksThoughNoLayoutIsWorthAChange) {
+    simulate(
+        "--math off --layers 8 --steps 6 --freeze schedule --freeze-every 1 --freeze-alpha 0.3 --auto-pipe on "
+        "--horizon 1",
+        "short");
+
+    EXPECT_EQ(depths("short"), (std::vector{0, 3, 5, 6, 7, 7}));
+}
+
+// Recorded decisions lead to the same plans and to the same simulated times.
+TEST_F(AutoPipe, IsReplayed) {
+    const std::string options = "--math off --layers 8 --steps 12 --freeze-every 4 --freeze-alpha 0.5 ";
+    simulate(options + "--elastic freeze", "first");
+
+    simulate(options + "--elastic freeze --decisions first/decisions.jsonl", "replay");
+
+    ASSERT_EQ(steps("replay").size(), steps("first").size());
+    for (std::size_t step = 0; step < steps("first").size(); ++step) {
+        EXPECT_EQ(steps("replay")[step].at("plan"), steps("first")[step].at("plan")) << step;
+        EXPECT_NEAR(steps("replay")[step].at("seconds"), steps("first")[step].at("seconds"), 1e-12) << step;
+    }
+}
+
 TEST_F(AutoPipe, ExplainsElasticStepsWithoutReplicas) {
     simulate(
         "--math off --layers 4 --steps 8 --freeze-every 3 --freeze-alpha 0.3 --memory-limit 3000000 --elastic "
@@ -143,20 +226,25 @@ TEST_F(AutoPipe, GivesTheLossesOfOneRankInSimulations) {
 
 TEST_F(AutoPipe, IsRefusedWhereTheRuleHasNoLayout) {
     const std::string training =
-        "train --device reference --layers 8 --steps 3 --freeze schedule --freeze-every 1 " +
+        "simulate --cluster node.json --ranks 4 --layers 8 --steps 3 --freeze schedule --freeze-every 1 " +
         std::string(of_blocks) + "--microbatches 4 ";
     const std::string planned =
         "plan --model gpt2-tiny --layers 8 --width 16 --heads 4 --positions 24 "
-        "--microbatches 4 --pipe 2 --vocabulary 257 --batch 16 --max-length 24 ";
+        "--microbatches 4 --pipe 4 --vocabulary 257 --batch 16 --max-length 24 ";
     ASSERT_EQ(run(planned + "--format json --output layout.json").code, 0);
     ASSERT_EQ(run(planned + "--format csv --output schedule.csv").code, 0);
 
-    expect_refusal(training + "--auto-pipe published", {"--auto-pipe published", "--pipe"}, 2);
+    expect_refusal(training + "--auto-pipe published", {"--auto-pipe published", "--pipe"});
     expect_refusal(training + "--auto-pipe published --pipe 2 --tensor 2",
-                   {"--auto-pipe published", "--tensor 2"}, 4);
-    expect_refusal(training + "--auto-pipe published --layout layout.json", {"--auto-pipe published"}, 2);
-    expect_refusal(training + "--auto-pipe on --pipe 2 --schedule schedule.csv",
-                   {"--auto-pipe on", "schedule.csv"}, 2);
+                   {"--auto-pipe published", "--tensor 2"});
+    expect_refusal(training + "--auto-pipe published --layout layout.json", {"--auto-pipe published"});
+    for (const std::string rule : {"--auto-pipe on", "--auto-pipe published"})
+        expect_refusal(training + rule + " --pipe 4 --schedule schedule.csv", {rule, "schedule.csv"});
+    const std::string published = training + "--auto-pipe published --pipe 4 ";
+    expect_refusal(published + "--straggler uneven", {"--auto-pipe published", "--straggler uneven"});
+    expect_refusal(published + "--memory-limit 3000000 --elastic both",
+                   {"--auto-pipe published", "--elastic length or both"});
+    expect_refusal(published + "--memory-limit 1000", {"--memory-limit", "bytes"});
 }
 
 // A run with the limit that the refusal names is not refused, and one with a byte less is.

@@ -64,10 +64,33 @@ TEST_F(GrowingBatch, MatchesASingleRankWithTheSameBatches) {
 }
 
 TEST_F(GrowingBatch, CountsEpochs) {
-    const Outcome outcome = run("simulate --ranks 4 --cluster double.json --pipe 4 " +
-                                std::string(of_training) + of_rule + "--steps 9");
-    EXPECT_EQ(outcome.code, 2);
-    EXPECT_NE(outcome.err.find("set --epochs E in place of --steps"), std::string::npos) << outcome.err;
+    const std::string simulated = "simulate --ranks 4 --cluster double.json --pipe 4 ";
+    expect_refusal(simulated + of_training + of_rule + "--steps 9", {"set --epochs E in place of --steps"});
+    expect_refusal(simulated + of_training +
+                       "--epochs 6 --auto-pipe on --batch-policy grow --elastic both --memory-limit 3000000",
+                   {"--batch-policy grow", "--elastic length"});
+
+    // Without a corpus, the steps of a period take the place of an epoch.
+    const std::string of_images = simulated +
+                                  "--math off --model vit-tiny --labels 10 --batch 24 --microbatches 4 "
+                                  "--dtype f32 --steps 24 --run-dir images " +
+                                  of_rule;
+    expect_refusal(of_images, {"--freeze-every K"});
+    const Outcome outcome = run(of_images + "--freeze-every 8");
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(decisions("images").back().at("batch"), 4 * 24);
+    EXPECT_LT(steps("images").size(), 24U);
+}
+
+// Each pipeline has the released number of micro-batches for its stages.
+TEST_F(GrowingBatch, KeepsTheMicrobatchesOfEachPipeline) {
+    simulate(std::string(of_rule) + "--pipe 4 --math off --run-dir counted", 4);
+
+    for (const json& decision : decisions("counted")) {
+        const int pipelines = static_cast<int>(decision.at("layout").at("stages")[0].at("replicas").size());
+        EXPECT_EQ(decision.at("batch"), 4 * pipelines);
+        EXPECT_EQ(decision.at("microbatches"), 4 * pipelines) << decision;  // one for each sample
+    }
 }
 
 // Steps of more pipelines take longer, because they have more samples.
