@@ -202,10 +202,9 @@ RunDirectory::RunDirectory(const fs::path& path, std::optional<std::size_t> kept
 
 // Drops the records of steps after `last_step`, and removes summary.json and `stopped` of the earlier start.
 void RunDirectory::drop_records_after(std::size_t last_step) {
-    add_remarks(truncate_records(path_ / "steps.jsonl", last_step));
+    add_remarks(truncate_records(path_ / "steps.jsonl", last_step + 1));
     // A decision with step N changes the plan after step N. This start repeats the decision of `last_step`.
-    const std::size_t last_decision_step = std::max<std::size_t>(last_step, 1) - 1;
-    add_remarks(truncate_records(path_ / "decisions.jsonl", last_decision_step));
+    add_remarks(truncate_records(path_ / "decisions.jsonl", last_step));
     for (const char* name : {"summary.json", "stopped"}) {
         std::error_code error;
         fs::remove(path_ / name, error);

@@ -1,5 +1,6 @@
 #include "records/truncate_records.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -33,7 +34,7 @@ std::optional<std::size_t> parse_step(const std::string& line) {
     return record->at("step").get<std::size_t>();
 }
 
-SortedLines sort_lines(const fs::path& path, std::size_t last_step) {
+SortedLines sort_lines(const fs::path& path, std::size_t end) {
     SortedLines lines;
     std::ifstream file(path, std::ios::binary);
     file.exceptions(std::ios::badbit);  // lack of memory is an error, not the end of the file
@@ -43,7 +44,7 @@ SortedLines sort_lines(const fs::path& path, std::size_t last_step) {
         const auto line_step = parse_step(line);
         if (file.eof()) {
             lines.is_last_line_cut = true;
-        } else if (lines.later_lines > 0 || line_step.value_or(0) > last_step) {
+        } else if (lines.later_lines > 0 || (line_step && *line_step >= end)) {
             lines.later_lines += 1;
         } else if (line_step) {
             lines.kept_bytes += line.size() + 1;
@@ -91,10 +92,10 @@ void write_kept_lines(const fs::path& path, const SortedLines& lines) {
 
 }  // namespace
 
-std::vector<std::string> truncate_records(const fs::path& path, std::size_t last_step) {
+std::vector<std::string> truncate_records(const fs::path& path, std::size_t end) {
     std::error_code error;
     if (!fs::exists(path, error)) return {};
-    const SortedLines lines = sort_lines(path, last_step);
+    const SortedLines lines = sort_lines(path, end);
     std::vector<std::string> remarks;
     if (lines.unreadable_lines > 0) {
         const fs::path backup = back_up_damaged(path);
@@ -107,7 +108,8 @@ std::vector<std::string> truncate_records(const fs::path& path, std::size_t last
     }
     if (lines.later_lines > 0)
         remarks.push_back(cat(path.string(), ": dropped ", format_count(lines.later_lines, "line"),
-                              " of steps after step ", last_step, "; this run repeats those steps"));
+                              " of steps after step ", std::max<std::size_t>(end, 1) - 1,
+                              "; this run repeats those steps"));
     if (lines.is_last_line_cut)
         remarks.push_back(
             cat(path.string(), ": dropped the last line, which was cut off while it was written"));

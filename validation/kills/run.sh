@@ -6,7 +6,8 @@
 #   validation/kills/run.sh build/release/bin/trireme-mpich mpiexec.mpich 60 4711
 #
 # Four ranks train, save every second step, and change their plan: every third step as a file says, as a policy
-# decides about a slow rank, or as --freeze decides from gradient norms and evaluations. One rank gets SIGKILL:
+# decides about a slow rank, as --freeze decides from gradient norms and evaluations, or as --auto-pipe published
+# does for frozen blocks, so that the pipelines become shorter. One rank gets SIGKILL:
 # some time after the start, after a step, while a checkpoint is written, or while the plan changes. The job then
 # resumes with --resume auto and is killed again.
 # After each kill
@@ -15,7 +16,7 @@
 #   - a message says which rank died (MPICH: that a rank died);
 #   - survivors have begun no checkpoint, and completed only checkpoints that were begun before the kill;
 #   - the next start resumes from the last complete checkpoint, and all losses are, to the last digit, those of an
-#     undisturbed run that follows the same decisions (with --freeze: that makes its own decisions).
+#     undisturbed run that follows the same decisions (freeze and pipe: that makes its own decisions).
 #
 # POLICIES (environment variable) selects among these ways, for example POLICIES=freeze.
 #
@@ -33,7 +34,8 @@ steps=30
 between_saves=2
 between_changes=3
 kills_of_a_run=4      # afterwards the run may finish
-read -ra policies <<< "${POLICIES:-freeze recorded uneven}"  # of the runs 0, 1, 2, 3, ...
+read -ra policies <<< "${POLICIES:-freeze recorded uneven pipe}"  # of the runs 0, 1, 2, 3, ...
+pipe=(--freeze schedule --freeze-alpha 0.4 --freeze-every 6 --auto-pipe published)
 freeze=(--freeze gradient --freeze-alpha 0.2 --freeze-every 4 --freeze-thaw loss --eval-every 5 --validation-share 0.2)
 polls_to_the_end=100  # 0.1 s each; if this script does not get the CPU, the job has not either
 polls_to_the_aim=6000
@@ -177,6 +179,7 @@ options_of_policy() {
         recorded) options=(--decisions "$work/recorded.jsonl") ;;
         uneven) options=(--straggler uneven --look-every $between_changes --slow "rank=1,factor=8,steps=3:14") ;;
         freeze) options=("${freeze[@]}") ;;
+        pipe) options=("${pipe[@]}") ;;
     esac
     options+=(--resume auto)
 }
@@ -194,8 +197,8 @@ expect_complete_run() {
         local -a looks=(--straggler uneven --look-every $between_changes)
         [ -s "$run/decisions.jsonl" ] || looks=()  # without decisions the reference run must not make any, either
         train_undisturbed replayed "$run/decisions.jsonl" "${looks[@]}"
-    elif [ $policy = freeze ]; then
-        cmp -s <(decided_depths "$run") "$work/freeze.depths" || fail "the frozen blocks are not those of an undisturbed run"
+    elif [ $policy = freeze ] || [ $policy = pipe ]; then
+        cmp -s <(decided_depths "$run") "$work/$policy.depths" || fail "the frozen blocks are not those of an undisturbed run"
     else
         steps_of "$run/decisions.jsonl" | cmp -s - <(seq $between_changes $between_changes $((steps - 1))) ||
             fail "decisions.jsonl does not have each change once"
@@ -260,6 +263,7 @@ say "seed $seed: $count kills of $ranks ranks under ${mpiexec[0]}"
 write_decisions
 train_undisturbed recorded "$work/recorded.jsonl"
 train_undisturbed freeze /dev/null "${freeze[@]}"
+train_undisturbed pipe /dev/null "${pipe[@]}"
 while ((kills < count && failures < 5)); do disturb_a_run; done
 
 max_unnamed=$(((count + 99) / 100 * 2))

@@ -69,7 +69,7 @@ TEST(KeptRecords, ExcludeTheVerdictOfAnEarlierStart) {
 TEST(KeptRecords, AreEmptyIfTheRunStartsOver) {
     const ScratchFolder folder;
     folder.write("steps.jsonl", two_steps);
-    folder.write("decisions.jsonl", "{\"step\":1}\n{\"step\":2}\n");
+    folder.write("decisions.jsonl", "{\"step\":0}\n{\"step\":2}\n");
 
     RunDirectory(folder.file(""), 0);
 
