@@ -262,6 +262,7 @@ std::vector<std::vector<double>> CandidateOutlook::estimate_changes(
 }
 
 double CandidateOutlook::estimate_change(const Entry& before, const Entry& after) {
+    if (!changes_.estimate) return 0;
     const auto [known, is_new] = moved_bytes_.try_emplace(std::pair(before.number, after.number));
     if (is_new)
         known->second = estimate_max_moved_bytes(layer_bytes_, current_.plan.shards_optimizer,
@@ -272,6 +273,7 @@ double CandidateOutlook::estimate_change(const Entry& before, const Entry& after
 std::optional<double> CandidateOutlook::predict_change_seconds(const policy::Candidate& to) {
     if (std::ranges::find(excluded_layouts_, to.layout) != excluded_layouts_.end()) return std::nullopt;
     Entry& entry = find_entry(to);
+    if (!changes_.predict) return entry.predictor ? std::optional(0.0) : std::nullopt;
     if (std::exchange(entry.is_change_known, true)) return entry.change_seconds;
     std::string why;
     const auto transition = try_plan_transition(job_, current_, nodes_, decide(to), why);

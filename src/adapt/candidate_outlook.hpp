@@ -19,7 +19,7 @@
 
 namespace trireme::adapt {
 
-// Predicts changes of plan. The functions return seconds.
+// Predicts changes of plan. The functions return seconds. They are empty before a run has any state.
 struct ChangePredictions {
     // The arguments are the bytes that the rank with the most bytes moves, and the seconds in which offloaded
     // state is copied.

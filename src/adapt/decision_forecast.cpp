@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "trireme/adapt/first_layout.hpp"
 #include "trireme/adapt/plan_chooser.hpp"
 #include "trireme/setup/machine.hpp"
 #include "trireme/setup/memory_prediction.hpp"
@@ -54,6 +55,9 @@ private:
 struct DecisionForecast::State {
     State(setup::Setup setup, int rank_count)
         : ranks(rank_count),
+          first_decision(setup.origin.first_decisions.empty()
+                             ? std::nullopt
+                             : std::optional(setup.origin.first_decisions.front())),
           job(std::move(setup.job)),
           current(std::move(setup.current)),
           machine(choose_machine(job, ranks)),
@@ -89,6 +93,7 @@ struct DecisionForecast::State {
     }
 
     int ranks;
+    std::optional<plan::Decision> first_decision;  // until the forecast of the first step
     const setup::Job job;
     setup::PlanState current;
     setup::Machine machine;
@@ -101,6 +106,8 @@ struct DecisionForecast::State {
 DecisionForecast::DecisionForecast(setup::Setup setup, int ranks) {
     const std::vector<int> nodes = list_nodes(choose_machine(setup.job, ranks), ranks);
     check_first_layout(setup, nodes);
+    setup.origin.hash = compute_hash(setup.current.plan);
+    choose_first_layout(setup, nodes);
     state_ = std::make_unique<State>(std::move(setup), ranks);
 }
 
@@ -120,7 +127,10 @@ ForecastStep DecisionForecast::advance() {
     PlanChooser& chooser = state_->chooser;
     ForecastStep forecast{.step = step};
     if (step > 0) chooser.look_ahead(step);
-    if (chooser.may_change_plan(step)) forecast.change = state_->change_plan(step);
+    forecast.change = std::exchange(state_->first_decision, std::nullopt);
+    if (chooser.may_change_plan(step)) {
+        if (auto change = state_->change_plan(step)) forecast.change = std::move(change);
+    }
     forecast.predicted = state_->predictors.find(state_->current).predict_step(step);
     records::StepOutcome outcome;
     outcome.step = step;

@@ -33,10 +33,6 @@ policy::Proposer make_origin_proposer(const layout::Layout& origin) {
         };
 }
 
-ChangePredictions make_free_changes() {
-    return {.estimate = [](double, double) { return 0; }, .predict = [](const PlanTransition&) { return 0; }};
-}
-
 std::string describe_next_step(const plan::StepAhead& next) {
     return cat("the next step has samples of up to ", format_count(std::ranges::max(next.lengths), "token"));
 }
@@ -150,7 +146,9 @@ std::optional<plan::Decision> LayoutChooser::decide(plan::Observation observed, 
     const bool are_seconds = job_.devices || job_.profiles;
     const std::optional<double> known_scale = find_scale(observed);
     const double scale = known_scale.value_or(1);
-    if (!known_scale) changes = make_free_changes();
+    if (!known_scale && changes.predict)
+        changes = {.estimate = [](double, double) { return 0; },
+                   .predict = [](const PlanTransition&) { return 0; }};
     outlook_.begin_decision(step, scale, observed.slowness, std::move(changes));
     observed.ahead = list_steps_ahead(step, end);
     const policy::Candidate current = find_current();
@@ -249,13 +247,12 @@ std::optional<plan::Decision> LayoutChooser::decide_as_published(const plan::Obs
 
 void LayoutChooser::check_memory() {
     const std::size_t step = job_.completed_steps;
-    outlook_.begin_decision(step, 1, {}, make_free_changes());
+    outlook_.begin_decision(step, 1, {}, {});
     const policy::Candidate current = find_current();
     if (outlook_.is_possible(current)) return;
     const plan::Observation observed{.step = step,
                                      .ahead = list_steps_ahead(step, current_.samples.count_steps())};
-    for (const policy::Candidate& candidate : propose_for_depth_(observed, current))
-        if (outlook_.predict_change_seconds(candidate)) return;
+    if (!propose_for_depth_(observed, current).empty()) return;
     std::size_t smallest_bytes = outlook_.predict_bytes(current);
     policy::DepthRules rules = make_depth_rules({.job = job_,
                                                  .current = current_,

@@ -37,8 +37,8 @@ public:
 
     // Throws ConfigError if no layout can execute a step of the longest samples.
     void check_longest_samples();
-    // Throws ConfigError if --memory-limit allows neither the current plan nor a change to any that --auto-pipe
-    // on proposes.
+    // Throws ConfigError if --memory-limit allows neither the current plan nor any that --auto-pipe on
+    // proposes.
     void check_memory();
 
 private:

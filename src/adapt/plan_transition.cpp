@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "adapt/decided_migrations.hpp"
 #include "trireme/adapt/straggler_rules.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
@@ -25,6 +26,27 @@ std::string describe_source(const config::RunConfig& config, const plan::Decisio
     return cat("--decisions ", config.policy.decisions, ", step ", decision.step);
 }
 
+// Names the source of the decision in errors of `call`.
+template <class Call>
+auto name_source(const setup::Job& job, const plan::Decision& decision, const Call& call) {
+    try {
+        return call();
+    } catch (const ConfigError& error) {
+        throw ConfigError(cat(describe_source(job.config, decision), ": ", error.what()));
+    }
+}
+
+// Writes the message of a ConfigError to `why`.
+template <class Call>
+auto try_call(const Call& call, std::string& why) -> std::optional<decltype(call())> {
+    try {
+        return call();
+    } catch (const ConfigError& error) {
+        why = error.what();
+        return std::nullopt;
+    }
+}
+
 // If steps overlap, ranks could deadlock while moments move during a step. A rank that waits for moments in an
 // update may not have sent all activations yet. The ranks that wait for these activations do not send moments.
 void check_move(const config::RunConfig& config, const plan::Plan& plan) {
@@ -32,79 +54,6 @@ void check_move(const config::RunConfig& config, const plan::Plan& plan) {
     throw ConfigError(cat("schedule ", plan.schedule,
                           " keeps micro-batches in flight across steps, so --move overlap cannot move the "
                           "optimizer state during a step; use --move stop"));
-}
-
-// Checks `fractions` and stores them in `plan`. `fractions` has one entry per rank: the fraction of its matmuls
-// that the rank does not compute itself. The caller must set plan.migrations first, because work that helper
-// ranks compute does not count as skipped.
-void set_skipped_fractions(const std::vector<double>& fractions, int ranks, plan::Plan& plan) {
-    if (fractions.empty()) return;
-    if (fractions.size() != static_cast<std::size_t>(ranks)) {
-        throw ConfigError(cat("\"left_out\" has ", format_count(fractions.size(), "value"),
-                              ", but the job has ", format_count(static_cast<std::uint64_t>(ranks), "rank"),
-                              "; give one value per rank"));
-    }
-    double max_fraction = 0;
-    for (int rank = 0; rank < ranks; ++rank) {
-        const double uncomputed_fraction = fractions[static_cast<std::size_t>(rank)];
-        max_fraction =
-            std::max(max_fraction,
-                     std::ranges::max(compute_skipped_fractions(plan.migrations, rank, uncomputed_fraction)));
-    }
-    constexpr double rounding = 1e-5;
-    if (max_fraction > plan.max_skipped_fraction + rounding) {
-        throw ConfigError(cat("a rank would skip the fraction ", max_fraction,
-                              " of a matmul, but the limit is ", plan.max_skipped_fraction,
-                              "; use --straggler resize or semi with a larger --resize-limit"));
-    }
-    plan.skipped = fractions;
-}
-
-// Returns the fraction of the matmul that all helpers of rank `from` compute together.
-double sum_fractions(const std::vector<layout::Migration>& migrations, int from, std::size_t matmul) {
-    double sum = 0;
-    for (const layout::Migration& each : migrations) sum += each.from == from ? each.fractions[matmul] : 0;
-    return sum;
-}
-
-void check_migration(const layout::Migration& migration, const std::vector<layout::Migration>& all,
-                     const plan::Plan& plan) {
-    const auto& [from, to, fractions] = migration;
-    const std::string between = cat("rank ", to, " cannot compute a part of rank ", from, "'s matmuls");
-    if (from == to || plan.find_team(from) < 0 || plan.find_team(from) != plan.find_team(to)) {
-        throw ConfigError(cat(between,
-                              ", because a migration needs two ranks of one tensor-parallel group; name two "
-                              "ranks that share their layers"));
-    }
-    const auto is_between_both = [&](const layout::Migration& other) {
-        return other.from == from && other.to == to;
-    };
-    if (std::ranges::count_if(all, is_between_both) > 1)
-        throw ConfigError(cat("\"migrations\" has several entries from rank ", from, " to rank ", to,
-                              "; write one entry with the sum of their parts"));
-    const auto is_from_helper = [&](const layout::Migration& other) { return other.from == to; };
-    if (std::ranges::any_of(all, is_from_helper))
-        throw ConfigError(cat(between, ", because rank ", to,
-                              " offloads a part of its own matmuls; a rank may either offload work or be a "
-                              "helper rank"));
-    for (std::size_t matmul = 0; matmul < layout::block_matmul_count; ++matmul) {
-        if (const double sum = sum_fractions(all, from, matmul); sum >= 1)
-            throw ConfigError(cat("helper ranks would compute the fraction ", sum, " of a matmul of rank ",
-                                  from, ", but the sum of its parts must be below 1; make the parts smaller"));
-    }
-}
-
-// Checks the migrations and stores them in `plan`.
-void set_migrations(const std::vector<layout::Migration>& migrations, int ranks, plan::Plan& plan) {
-    for (const layout::Migration& each : migrations) {
-        if (each.from < ranks && each.to < ranks) {
-            check_migration(each, migrations, plan);
-            continue;
-        }
-        throw ConfigError(cat("\"migrations\" names rank ", std::max(each.from, each.to),
-                              ", but the job has ranks 0 to ", ranks - 1, "; name one of them"));
-    }
-    plan.migrations = migrations;
 }
 
 // Throws ConfigError if `plan` does not have `recorded_hash`; an empty hash is not checked. `which` is
@@ -177,24 +126,6 @@ std::size_t compute_elements_in_flight(const PlanTransition& transition, const s
     return std::min(max_bytes_in_flight, limit - max_moving_bytes) / element_bytes;
 }
 
-// Throws ConfigError if ranks with migrations exceed --memory-limit. The plan itself was checked without
-// migrations.
-void check_memory_of_migrations(const setup::Job& job, const setup::PlanState& next) {
-    const std::size_t limit = job.config.layout.memory_limit;
-    if (limit == 0) return;
-    for (const layout::Migration& migration : next.plan.migrations) {
-        for (const int rank : {migration.from, migration.to}) {
-            const std::size_t bytes =
-                setup::predict_rank_memory({job, next}, &job.config.optimizer, next.gradients, rank).total();
-            if (bytes > limit)
-                throw ConfigError(cat("rank ", rank, " needs ", format_with_commas(bytes),
-                                      " bytes with these migrations, but --memory-limit is ",
-                                      format_with_commas(limit),
-                                      " bytes; raise the limit, or use --straggler resize"));
-        }
-    }
-}
-
 // With --batch-policy grow, each pipeline keeps its samples per step, unless the decision has the batch.
 setup::StepSamples change_samples(const setup::Job& job, const setup::PlanState& from,
                                   const plan::Decision& decision) {
@@ -237,14 +168,20 @@ setup::PlanState make_decided_state(const setup::Job& job, const setup::PlanStat
     return next;
 }
 
+setup::PlanState make_checked_state(const setup::Job& job, const setup::PlanState& from, int ranks,
+                                    const plan::Decision& decision) {
+    check_hash(decision.from, from.plan, "before");
+    setup::PlanState to = make_decided_state(job, from, ranks, decision);
+    check_hash(decision.to, to.plan, "after");
+    return to;
+}
+
 PlanTransition plan_checked_transition(const setup::Job& job, const setup::PlanState& from,
                                        const std::vector<int>& nodes, const plan::Decision& decision) {
     const auto ranks = static_cast<int>(nodes.size());
     check_updates(job.config, from.plan);
-    check_hash(decision.from, from.plan, "before");
-    PlanTransition transition{.from = from, .to = make_decided_state(job, from, ranks, decision)};
-    setup::PlanState& to = transition.to;
-    check_hash(decision.to, to.plan, "after");
+    PlanTransition transition{.from = from, .to = make_checked_state(job, from, ranks, decision)};
+    const setup::PlanState& to = transition.to;
     transition.moves_state = !have_equal_placement(from.plan, to.plan);
     if (!transition.moves_state) return transition;
     transition.max_elements_in_flight = compute_elements_in_flight(transition, job, ranks);
@@ -361,33 +298,24 @@ void check_change(const config::RunConfig& config, const plan::Plan& plan) {
 
 PlanTransition plan_transition(const setup::Job& job, const setup::PlanState& from,
                                const std::vector<int>& nodes, const plan::Decision& decision) {
-    try {
-        return plan_checked_transition(job, from, nodes, decision);
-    } catch (const ConfigError& error) {
-        throw ConfigError(cat(describe_source(job.config, decision), ": ", error.what()));
-    }
+    return name_source(job, decision, [&] { return plan_checked_transition(job, from, nodes, decision); });
+}
+
+setup::PlanState make_state(const setup::Job& job, const setup::PlanState& from, int ranks,
+                            const plan::Decision& decision) {
+    return name_source(job, decision, [&] { return make_checked_state(job, from, ranks, decision); });
 }
 
 std::optional<PlanTransition> try_plan_transition(const setup::Job& job, const setup::PlanState& from,
                                                   const std::vector<int>& nodes, const plan::Decision& decision,
                                                   std::string& why) {
-    try {
-        return plan_transition(job, from, nodes, decision);
-    } catch (const ConfigError& error) {
-        why = error.what();
-        return std::nullopt;
-    }
+    return try_call([&] { return plan_transition(job, from, nodes, decision); }, why);
 }
 
 std::optional<setup::PlanState> try_make_state(const setup::Job& job, const setup::PlanState& from, int ranks,
                                                const plan::Decision& decision, std::string& why,
                                                bool may_exceed_memory) {
-    try {
-        return make_decided_state(job, from, ranks, decision, may_exceed_memory);
-    } catch (const ConfigError& error) {
-        why = error.what();
-        return std::nullopt;
-    }
+    return try_call([&] { return make_decided_state(job, from, ranks, decision, may_exceed_memory); }, why);
 }
 
 }  // namespace trireme::adapt

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "trireme/adapt/first_layout.hpp"
 #include "trireme/adapt/plan_transition.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
@@ -192,8 +193,8 @@ void check_memory_of_steps(const setup::Job& job, const setup::PlanState& state,
     for (std::size_t step = begin; step < end; ++step) planner.plan_step(step);
 }
 
-// Applies the decisions of --decisions whose step is below Job::completed_steps. Checks the remaining decisions
-// and returns them.
+// Applies the decisions of --decisions whose step is at most Job::completed_steps. Checks the remaining
+// decisions and returns them.
 RecordedChanges apply_recorded_decisions(setup::Setup& setup, const std::vector<int>& nodes, int rank) {
     const setup::Job& job = setup.job;
     RecordedChanges remaining_changes;
@@ -208,6 +209,10 @@ RecordedChanges apply_recorded_decisions(setup::Setup& setup, const std::vector<
         }
         if (decision.step > begin) check_memory_of_steps(job, from, begin, decision.step);
         begin = std::max(begin, decision.step);
+        if (decision.step == job.completed_steps && remaining_changes.decisions.empty()) {
+            begin_with(std::move(decision), setup, static_cast<int>(nodes.size()));
+            continue;
+        }
         PlanTransition transition = plan_transition(job, from, nodes, decision);
         if (decision.step < job.completed_steps) {
             setup.current = std::move(transition.to);
@@ -273,7 +278,28 @@ void note_origin(plan::Decision decision, const plan::Plan& plan, setup::PlanOri
     origin.decision = std::move(decision);
 }
 
+void begin_with(plan::Decision decision, setup::Setup& setup, int ranks) {
+    const setup::Job& job = setup.job;
+    const std::string from = compute_hash(setup.current.plan);
+    setup.current = make_state(job, setup.current, ranks, decision);
+    const plan::Plan& plan = setup.current.plan;
+    if (job.config.policy.energy != config::Energy::baseline && decision.clocks.empty()) {
+        setup.origin.baseline = choose_clocks(job, ranks, setup.current);
+        decision.clocks = list_pass_clocks(plan);
+        decision.extra_forwards = plan.training.shape.extra_forwards;
+    }
+    note_origin(decision, plan, setup.origin);
+    decision.from = from;
+    decision.to = compute_hash(plan);
+    decision.schedule = plan.schedule;
+    decision.microbatches = plan.microbatches();
+    if (may_grow_batch(job.config.policy)) decision.batch = setup.current.samples.batch;
+    decision.terms["moved_bytes"] = decision.terms["kept_bytes"] = 0;
+    setup.origin.first_decisions.push_back(std::move(decision));
+}
+
 RecordedChanges choose_first_plan(setup::Setup& setup, const std::vector<int>& nodes, int rank) {
+    check_first_layout(setup, nodes);
     setup.origin.baseline = choose_clocks(setup.job, static_cast<int>(nodes.size()), setup.current);
     setup.origin.hash = compute_hash(setup.current.plan);
     if (sweeps_clocks(setup.job)) check_change(setup.job.config, setup.current.plan);
@@ -287,6 +313,7 @@ RecordedChanges choose_first_plan(setup::Setup& setup, const std::vector<int>& n
                 " has no \"clocks\", and a run with recorded decisions measures no costs by clock; "
                 "name measured costs with --clock-costs FILE, or remove --energy"));
     if (job.resumes && job.config.policy.decisions.empty()) resume_saved_plan(setup, nodes);
+    choose_first_layout(setup, nodes);
     check_changes_of_depth(setup, nodes, rank, remaining_changes.memory);
     setup.resumes_resizing = job.resumes && has_resizing_of_checkpoint(setup);
     return remaining_changes;

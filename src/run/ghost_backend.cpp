@@ -291,7 +291,6 @@ std::shared_ptr<GhostWorld> make_world(const config::RunConfig& config, const co
     setup::Setup setup = setup::set_up(config, session.size());
     rank::check_traced_steps(config.run.trace, setup.job.steps);
     adapt::check_straggler(config, setup.current.plan);
-    adapt::check_first_layout(setup, session.nodes());
     setup.job.slow_run = make_slow_run(setup.job, session.size());
     adapt::RecordedChanges recorded = adapt::choose_first_plan(setup, session.nodes(), session.rank());
     const std::vector<setup::RankMemory> memories =

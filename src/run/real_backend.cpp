@@ -375,7 +375,6 @@ std::unique_ptr<Backend> make_real_backend(const config::RunConfig& config, cons
     setup->job.gpu_clocks = rank::gather_gpu_clocks(setup->job, resources.control);
     run_or_fail_together(resources.control, [&] {
         adapt::check_straggler(config, setup->current.plan);
-        adapt::check_first_layout(*setup, session.nodes());
         recorded = adapt::choose_first_plan(*setup, session.nodes(), session.rank());
     });
     require_same_setup(resources.control, *setup);

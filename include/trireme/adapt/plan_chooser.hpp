@@ -25,11 +25,6 @@ class FreezeChooser;
 class LayoutChooser;
 class StragglerChooser;
 
-// Throws ConfigError if the layout follows the lengths of samples or the number of frozen blocks, and no layout
-// has enough memory for the longest samples, for the first layout of --auto-pipe published there are too few
-// ranks, or --change-times has no links. `nodes` has one entry per rank.
-void check_first_layout(const setup::Setup& setup, const std::vector<int>& nodes);
-
 // Returns the number of steps after which the policy decides next: the smallest such number above `first`, but
 // at most `steps`. Returns `steps` if the policy is off.
 std::size_t find_next_policy_step(const config::PolicyConfig& policy, std::size_t first, std::size_t steps);
@@ -104,7 +99,6 @@ private:
                                        const plan::Observation& observed);
     std::optional<Choice> try_to_choose(plan::Decision decision, const plan::Observation& observed);
     void prepare_depth(int frozen);
-    bool begins_at(std::size_t step) const;
     void report_idle_policy(const plan::Observation& observed);
     std::optional<plan::Decision> decide(const plan::Observation& observed, const plan::Decision* new_depth);
     std::optional<plan::Decision> decide_layout(std::size_t step);

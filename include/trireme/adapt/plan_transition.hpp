@@ -52,6 +52,11 @@ std::optional<PlanTransition> try_plan_transition(const setup::Job& job, const s
                                                   const std::vector<int>& nodes, const plan::Decision& decision,
                                                   std::string& why);
 
+// Returns only PlanTransition::to, for a change before the run has any state. Throws the errors of
+// plan_transition(), except those of the change itself.
+setup::PlanState make_state(const setup::Job& job, const setup::PlanState& from, int ranks,
+                            const plan::Decision& decision);
+
 // Returns only PlanTransition::to, and does not check the change from `from` to this plan. If the plan itself
 // is impossible, writes the reason to `why` and returns nullopt. If `may_exceed_memory` is true, the plan may
 // exceed --memory-limit.

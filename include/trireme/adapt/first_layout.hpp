@@ -1,0 +1,22 @@
+// The layout with which a run begins, if it follows the lengths of samples or the number of frozen blocks.
+#pragma once
+
+#include <vector>
+
+#include "trireme/setup/setup.hpp"
+
+namespace trireme::adapt {
+
+// Throws ConfigError if the layout follows the lengths of samples or the number of frozen blocks, and
+//   - no layout has enough memory for the longest samples, or for --memory-limit;
+//   - the nodes have too few ranks for the first layout of --auto-pipe published; or
+//   - --change-times is `predicted`, and there are no links.
+// `nodes` has one entry per rank: the lowest rank on its node.
+void check_first_layout(const setup::Setup& setup, const std::vector<int>& nodes);
+
+// With --auto-pipe, changes `setup` to the best layout for its frozen blocks, unless the run resumes with the
+// layout of its checkpoint. No state moves, because the run has none yet. Adds the decision to
+// PlanOrigin::first_decisions. Throws ConfigError if the layout of --auto-pipe published is impossible.
+void choose_first_layout(setup::Setup& setup, const std::vector<int>& nodes);
+
+}  // namespace trireme::adapt
