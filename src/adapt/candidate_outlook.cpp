@@ -140,8 +140,7 @@ CandidateOutlook::Entry& CandidateOutlook::find_entry(const policy::Candidate& c
     return entry;
 }
 
-// True if the devices of --cluster have the memory that predict_plan_memory() returns: `memories` without
-// copies for checkpoints, if buckets have the default rules.
+// True if the plan fits into the devices of --cluster. Copies for checkpoints do not count.
 bool CandidateOutlook::has_device_memory(const setup::PlanState& state,
                                          std::vector<setup::RankMemory> memories) const {
     if (!job_.devices || !job_.memory_limits.empty()) return true;

@@ -26,8 +26,8 @@ public:
     // of all steps without --freeze.
     std::size_t find_next_period_end(std::size_t first) const;
 
-    // Returns a number of steps above `first` before which the depth stays; the number of all steps without
-    // --freeze. Further periods end before only if the rule is a schedule whose depth they do not change.
+    // Returns the number of steps, above `first`, after which the number of frozen blocks may change next. With
+    // a schedule, periods that do not change it are skipped. Returns the number of all steps without --freeze.
     std::size_t find_next_change(std::size_t first) const;
 
     void observe(const records::StepOutcome& outcome);

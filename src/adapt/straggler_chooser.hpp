@@ -34,8 +34,8 @@ public:
     // is slow but the plan of the options is still the best one, sets `refusal` to the reason.
     std::optional<plan::Decision> decide(const plan::Observation& observed, const PredictChange& predict_change,
                                          std::string& refusal);
-    // Returns the reason for which the run still uses the plan of its options although a rank has been slow for
-    // a while; empty if this is not so.
+    // Returns why the run keeps the plan of its options although a rank has been slow for a while; empty if no
+    // rank has, or if the plan has changed.
     std::string explain_kept_plan(const plan::Observation& observed) const;
 
     MigrationTrials& migration_trials() { return migration_trials_; }

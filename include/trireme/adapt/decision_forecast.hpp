@@ -23,14 +23,14 @@ struct ForecastStep {
 // predicted times. With --change-times predicted, a simulated run without slow ranks decides equally.
 class DecisionForecast {
 public:
-    // Throws the errors of check_first_layout().
+    // Throws the errors of check_first_layout() and choose_first_layout().
     DecisionForecast(setup::Setup setup, int ranks);
     ~DecisionForecast();
 
     // Forecasts the next step, beginning with the first one. Throws ConfigError if no plan can execute it.
     ForecastStep advance();
-    // Returns the smallest number of steps above those of the last forecast after which the plan may change for
-    // frozen blocks. At most all steps.
+    // Returns the number of steps, above those of the last forecast, after which the number of frozen blocks
+    // may change next; at most the number of all steps.
     std::size_t find_next_period() const;
     // Continues after `step` steps, as if the skipped steps had the plan of the last forecast.
     void skip_to(std::size_t step);

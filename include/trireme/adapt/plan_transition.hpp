@@ -24,7 +24,7 @@ struct PlanTransition {
     std::size_t count_moved_bytes(const setup::Job& job) const;
     // Returns the bytes of state, summed over all ranks, that stay on their rank.
     std::size_t count_kept_bytes(const setup::Job& job) const;
-    // Returns the bytes of them that even stay in their memory: those of all parameters if the layout stays.
+    // Returns the kept bytes that are not copied: those of all parameters if the layout stays, otherwise 0.
     std::size_t count_bytes_in_place(const setup::Job& job) const;
     bool keeps_layout() const { return from.plan.layout == to.plan.layout; }
 

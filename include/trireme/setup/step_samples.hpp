@@ -17,8 +17,8 @@ struct StepSamples {
     std::size_t first_pipelines = 1;  // pipelines of this plan: see layout::count_pipelines()
     std::size_t all = 0;              // samples that the whole run visits, unless its last step visits more
 
-    // Returns the number of samples that the run has visited before `step`. The step before `first_step` counts
-    // like those of the plan.
+    // Returns the number of samples that the run has visited before `step`. Also valid for the step before
+    // `first_step`, as if it had `batch` samples.
     std::size_t count_visits(std::size_t step) const { return first_sample + (step - first_step) * batch; }
     // Returns the smallest number of steps after which the run has visited `visits` samples or more.
     std::size_t find_step(std::size_t visits) const {

@@ -41,8 +41,8 @@ struct CutProblem {
     double send_seconds = 0;                  // per boundary of stages and micro-batch, in both directions
     std::vector<std::size_t> cuts = {};  // layers at which a stage may begin: ascending, the first one is 0
     ReplicaWork replica_work = ReplicaWork::turns;
-    // Fraction of c(i) in which gradients are reduced while passes run. The other half of an all-reduce gathers
-    // the new parameters.
+    // Fraction of c(i) that hides the reduction of gradients, the first half of an all-reduce. The second half,
+    // which gathers the new parameters, is not hidden.
     double reduce_overlap = 0;
     CutBounds bounds = {};
     CutMemory memory = {};
