@@ -11,21 +11,15 @@
 
 namespace trireme::policy {
 
-// A replica by the indices of its stage and in its stage.
-struct ReplicaPosition {
-    std::size_t stage = 0;
-    std::size_t replica = 0;
-};
+// Return the team of each replica of a cut, those of the first stage first. The teams of a stage are
+// consecutive.
+std::vector<std::size_t> order_by_stage(const StageCut& cut);
+// The teams of a pipeline are consecutive. See make_length_proposer().
+std::vector<std::size_t> order_by_pipeline(const StageCut& cut);
 
-// Returns the replicas of a cut, so that the replicas of a stage are consecutive.
-std::vector<ReplicaPosition> order_by_stage(const StageCut& cut);
-
-// Returns the replicas of a cut, so that the stages of a pipeline are consecutive. See make_length_proposer().
-std::vector<ReplicaPosition> order_by_pipeline(const StageCut& cut);
-
-// Gives the replicas of a cut to the teams, in the given order.
+// Returns the layout in which the replicas of a cut have these teams. It has no idle ranks.
 layout::Layout make_cut_layout(const LengthRules& rules, const StageCut& cut,
-                               const std::vector<ReplicaPosition>& order);
+                               const std::vector<std::size_t>& teams);
 
 // Returns the slowness of the slowest rank per team.
 std::vector<double> list_team_slowness(const LengthRules& rules, const plan::Observation& observed);

@@ -30,7 +30,7 @@ bool are_equal(const std::vector<std::size_t>& counts) {
 }
 
 // Returns the teams of the first stages of all pipelines, then those of the second stages, and so on.
-std::vector<std::size_t> order_by_stage(const std::vector<std::vector<std::size_t>>& pipelines) {
+std::vector<std::size_t> list_teams_by_stage(const std::vector<std::vector<std::size_t>>& pipelines) {
     std::vector<std::size_t> teams;
     for (std::size_t stage = 0; stage < pipelines.front().size(); ++stage)
         for (const std::vector<std::size_t>& pipeline : pipelines) teams.push_back(pipeline[stage]);
@@ -102,13 +102,13 @@ std::vector<std::vector<std::size_t>> PipePlans::list_team_orders(std::size_t st
         if (pipelines.empty()) return {};
         std::vector<std::size_t> by_rank(stages * pipelines.size());
         std::iota(by_rank.begin(), by_rank.end(), 0);
-        return {order_by_stage(pipelines), by_rank};
+        return {list_teams_by_stage(pipelines), by_rank};
     }
     const std::vector<Pipeline> in_nodes = place_in_nodes(stages);
     const std::vector<Pipeline> consecutive = place_consecutively(stages);
     std::vector<std::vector<std::size_t>> orders;
-    if (!in_nodes.empty()) orders.push_back(order_by_stage(in_nodes));
-    if (consecutive.size() > in_nodes.size()) orders.push_back(order_by_stage(consecutive));
+    if (!in_nodes.empty()) orders.push_back(list_teams_by_stage(in_nodes));
+    if (consecutive.size() > in_nodes.size()) orders.push_back(list_teams_by_stage(consecutive));
     if (stages == 1 || consecutive.size() < 2) return orders;
     std::vector<std::size_t>& by_rank = orders.emplace_back(stages * consecutive.size());
     std::iota(by_rank.begin(), by_rank.end(), 0);
@@ -228,39 +228,21 @@ void PipePlans::add_unequal(std::size_t microbatches, TimedPlans& plans) {
         if (are_equal(cut.replicas)) continue;
         PipePlan plan{.layers = cut.layers,
                       .replicas = cut.replicas,
-                      .teams = std::vector<std::size_t>(count_teams()),
+                      .teams = order_by_stage(cut),
                       .microbatches = microbatches};
-        std::iota(plan.teams.begin(), plan.teams.end(), 0);
         plans.emplace_back(cut.seconds, plan);
         if (!are_equally_fast) continue;
-        std::vector<std::vector<std::size_t>> teams_of_stage(cut.layers.size());
-        const std::vector<ReplicaPosition> order = order_by_pipeline(cut);
-        for (std::size_t team = 0; team < order.size(); ++team)
-            teams_of_stage[order[team].stage].push_back(team);
-        plan.teams.clear();
-        for (const std::vector<std::size_t>& teams : teams_of_stage)
-            plan.teams.insert(plan.teams.end(), teams.begin(), teams.end());
+        plan.teams = order_by_pipeline(cut);
         plans.emplace_back(cut.seconds, std::move(plan));
     }
 }
 
 layout::Layout PipePlans::make_layout(const PipePlan& plan) const {
-    layout::Layout layout{.layers = count_layers()};
+    layout::Layout layout =
+        make_cut_layout(rules_.layers, {.layers = plan.layers, .replicas = plan.replicas}, plan.teams);
     std::vector<bool> is_used(rules_.nodes.size());
-    std::size_t begin = 0;
-    std::size_t next = 0;
-    for (std::size_t stage = 0; stage < plan.layers.size(); ++stage) {
-        layout.stages.push_back({.layers = {begin, plan.layers[stage]}});
-        begin += plan.layers[stage];
-        for (std::size_t r = 0; r < plan.replicas[stage]; ++r) {
-            const std::vector<int>& ranks = rules_.layers.teams[plan.teams[next++]];
-            for (const int rank : ranks) is_used[static_cast<std::size_t>(rank)] = true;
-            layout.stages.back().replicas.push_back({.ranks = ranks,
-                                                     .shares = rules_.layers.shares.empty()
-                                                                   ? std::vector<std::size_t>(ranks.size(), 1)
-                                                                   : rules_.layers.shares});
-        }
-    }
+    for (const std::size_t team : plan.teams)
+        for (const int rank : rules_.layers.teams[team]) is_used[static_cast<std::size_t>(rank)] = true;
     for (std::size_t rank = 0; rank < is_used.size(); ++rank)
         if (!is_used[rank]) layout.idle.push_back(static_cast<int>(rank));
     return layout;
