@@ -126,6 +126,7 @@ Job make_synthetic_job(const config::RunConfig& config, const std::string& init)
     check_task_options(config.task, job.model.task);
     job.samples.max_length =
         job.model.reads_images() ? job.model.positions : compute_max_sample_length(config, job.model);
+    job.config.data.order = data::SampleOrder::corpus;  // the samples are equal
     job.samples.train.resize(count_synthetic_samples(config),
                              {.length = static_cast<std::uint32_t>(job.samples.max_length)});
     return job;
