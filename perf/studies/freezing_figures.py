@@ -187,7 +187,7 @@ def list_speeds(studies, best, checks):
     return rows
 
 
-def list_depths(folder, options, best, is_slow, begin, end):
+def list_depths(folder, options, figures, best, is_slow, begin, end):
     """Returns rows of freezing-depths.csv for the steps from begin to end - 1."""
     rows = []
     seconds = [step["seconds"] for step in read_lines(folder / "steps.jsonl")]
@@ -200,7 +200,7 @@ def list_depths(folder, options, best, is_slow, begin, end):
         step, grid = statistics.median(durations), best[options["ranks"], frozen]
         rows.append({"ranks": options["ranks"], "freeze-alpha": options["freeze-alpha"],
                      "slow": "yes" if is_slow else "no", "frozen": frozen, "step_s": step,
-                     "grid_step_s": grid, "ratio": step / grid})
+                     "grid_step_s": grid, "ratio": step / grid, "program": figures["program"]})
     return rows
 
 
@@ -230,7 +230,7 @@ def check_changes(studies, checks):
             checks.expect(max(largest, figures["memory_bytes/predicted"]) <= 16e9, f"{folder.name}: {largest} bytes")
             continue
         check_run(folder, [(149, 160), (380, 390)], checks)
-        rows += list_depths(folder, options, find_best_steps(studies, "freezing-slow-static"), True, 149, 380)
+        rows += list_depths(folder, options, figures, find_best_steps(studies, "freezing-slow-static"), True, 149, 380)
         for decision in decisions:
             if decision["step"] > 380:
                 checks.expect(len(decision["layout"]["stages"]) < 8, f"{folder.name}: back to the layout of the options")
@@ -254,10 +254,10 @@ def main():
     best = find_best_steps(studies, "freezing-static")
     write_table(output / "freezing-speeds.csv", list_speeds(studies, best, checks))
     depths = []
-    for options, _, folder in list_rows(studies, "freezing"):
+    for options, figures, folder in list_rows(studies, "freezing"):
         check_run(folder, [], checks)
         if options["freeze"] != "off" and options["auto-pipe"] == options.get("auto-dp") == "on":
-            depths += list_depths(folder, options, best, False, 0, 1000)
+            depths += list_depths(folder, options, figures, best, False, 0, 1000)
     depths += check_changes(studies, checks)
     for row in depths:
         checks.expect(row["ratio"] <= 1.05, f"step of {row}")
