@@ -118,7 +118,7 @@ def run_cases(fields, cases, prepare, run_case):
             is_new = not output.exists()
             row = [*case, *run_case(binaries, folder, case, prepared)]
             with open(output, "a", encoding="utf-8", newline="") as file:
-                writer = csv.writer(file)
+                writer = csv.writer(file, lineterminator="\n")
                 if is_new:
                     version = subprocess.run([binaries / "trireme", "--version"], capture_output=True, text=True, check=True)
                     file.write(f"# {version.stdout.splitlines()[0]}; {' '.join(sys.argv[:1])} BUILD OUTPUT.csv\n")
