@@ -55,9 +55,7 @@ private:
 struct DecisionForecast::State {
     State(setup::Setup setup, int rank_count)
         : ranks(rank_count),
-          first_decision(setup.origin.first_decisions.empty()
-                             ? std::nullopt
-                             : std::optional(setup.origin.first_decisions.front())),
+          first_decision(setup.origin.first_decision),
           job(std::move(setup.job)),
           current(std::move(setup.current)),
           machine(choose_machine(job, ranks)),

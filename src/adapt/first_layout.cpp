@@ -47,7 +47,8 @@ void check_first_layout(const setup::Setup& setup, const std::vector<int>& nodes
 }
 
 void choose_first_layout(setup::Setup& setup, const std::vector<int>& nodes) {
-    if (setup.origin.has_saved_layout) return;
+    if (setup.job.resumes || follows_lengths(setup.job, setup.current.plan)) return;
+    setup.origin.has_chosen_layout = may_follow_depth(setup.job.config.policy);
     std::optional<plan::Decision> decision = decide(setup, nodes);
     if (!decision) return;
     std::string& explanation = setup.origin.explanation;

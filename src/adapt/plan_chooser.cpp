@@ -115,7 +115,7 @@ std::optional<Choice> PlanChooser::choose(std::size_t step) {
         return make_choice(*recorded, plan_transition(job_, current_, nodes_, *recorded), observed);
     if (!job_.config.policy.decisions.empty()) return std::nullopt;
     std::optional<plan::Decision> new_depth = freeze_chooser_->decide(step);
-    const bool replans = may_plan_depth(job_.config.policy) && new_depth;
+    const bool replans = may_plan_depth(job_.config.policy) && (new_depth || begins_at(step));
     if (follows_lengths_ && !replans) {
         std::optional<Choice> choice = take_look_ahead(step);
         if (!choice && is_policy_step(step)) report_idle_policy(observed);
@@ -134,15 +134,22 @@ std::optional<Choice> PlanChooser::choose(std::size_t step) {
     return try_to_choose(std::move(*decision), observed);
 }
 
+// True if the run begins after `step` steps with a layout that --auto-pipe has not chosen.
+bool PlanChooser::begins_at(std::size_t step) const {
+    return may_follow_depth(job_.config.policy) && step == job_.completed_steps && !origin_.has_chosen_layout;
+}
+
 // Returns the decision about the plan, apart from frozen blocks and clocks. `new_depth` is the decision to
 // change the number of frozen blocks; it may be null.
 std::optional<plan::Decision> PlanChooser::decide(const plan::Observation& observed,
                                                   const plan::Decision* new_depth) {
     const config::PolicyConfig& policy = job_.config.policy;
-    if (new_depth != nullptr && policy.freeze.auto_pipe == config::AutoPipe::published)
-        return decide_published_pipe(job_, current_, nodes_, *new_depth->frozen, observed.step);
+    const bool is_due = new_depth != nullptr || begins_at(observed.step);
+    if (is_due && policy.freeze.auto_pipe == config::AutoPipe::published)
+        return decide_published_pipe(job_, current_, nodes_,
+                                     new_depth ? *new_depth->frozen : current_.plan.frozen, observed.step);
     const bool is_uneven = policy.straggler == config::StragglerPolicy::uneven;
-    if (layout_chooser_ && (new_depth != nullptr || (is_uneven && is_policy_step(observed.step)))) {
+    if (layout_chooser_ && (is_due || (is_uneven && is_policy_step(observed.step)))) {
         if (new_depth != nullptr) prepare_depth(*new_depth->frozen);
         return decide_layout(observed.step);
     }
@@ -272,7 +279,7 @@ bool PlanChooser::may_change_plan(std::size_t step) const {
     const bool changes_with_lengths =
         follows_lengths_ && (step == job_.completed_steps ||
                              (look_ahead_ && look_ahead_->step == step && look_ahead_->next_plan != 0));
-    return is_policy_step(step) || has_recorded_decision(step) || changes_with_lengths ||
+    return is_policy_step(step) || has_recorded_decision(step) || changes_with_lengths || begins_at(step) ||
            energy_chooser_->may_decide(step) || freeze_chooser_->may_decide(step);
 }
 

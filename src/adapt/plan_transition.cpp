@@ -137,7 +137,8 @@ setup::StepSamples change_samples(const setup::Job& job, const setup::PlanState&
 // Makes the plan of the decision. If the decision sets no schedule, the plan has the schedule of the options.
 // If the decision sets no number of micro-batches, the plan has the number of the plan `from`.
 setup::PlanState make_decided_state(const setup::Job& job, const setup::PlanState& from, int ranks,
-                                    const plan::Decision& decision, bool may_exceed_memory = false) {
+                                    const plan::Decision& decision, bool may_exceed_memory = false,
+                                    std::optional<setup::StepFigures>* baseline = nullptr) {
     const config::RunConfig& config = job.config;
     const setup::PlanRequest request{
         .schedule = decision.schedule.value_or(config.schedule.schedule),
@@ -164,14 +165,16 @@ setup::PlanState make_decided_state(const setup::Job& job, const setup::PlanStat
                          : setup::make_gradient_plan({job, next}, job.buckets);
     setup::limit_steps(job, next);
     check_memory_of_migrations(job, next);
-    choose_clocks(job, ranks, next, decision);
+    const std::optional<setup::StepFigures> before_clocks = choose_clocks(job, ranks, next, decision);
+    if (baseline != nullptr) *baseline = before_clocks;
     return next;
 }
 
 setup::PlanState make_checked_state(const setup::Job& job, const setup::PlanState& from, int ranks,
-                                    const plan::Decision& decision) {
+                                    const plan::Decision& decision,
+                                    std::optional<setup::StepFigures>* baseline = nullptr) {
     check_hash(decision.from, from.plan, "before");
-    setup::PlanState to = make_decided_state(job, from, ranks, decision);
+    setup::PlanState to = make_decided_state(job, from, ranks, decision, /*may_exceed_memory=*/false, baseline);
     check_hash(decision.to, to.plan, "after");
     return to;
 }
@@ -302,8 +305,8 @@ PlanTransition plan_transition(const setup::Job& job, const setup::PlanState& fr
 }
 
 setup::PlanState make_state(const setup::Job& job, const setup::PlanState& from, int ranks,
-                            const plan::Decision& decision) {
-    return name_source(job, decision, [&] { return make_checked_state(job, from, ranks, decision); });
+                            const plan::Decision& decision, std::optional<setup::StepFigures>* baseline) {
+    return name_source(job, decision, [&] { return make_checked_state(job, from, ranks, decision, baseline); });
 }
 
 std::optional<PlanTransition> try_plan_transition(const setup::Job& job, const setup::PlanState& from,

@@ -85,10 +85,11 @@ std::string describe_difference(const SavedOrigin& saved, const setup::Setup& se
 std::string apply_saved_decision(SavedOrigin saved, setup::Setup& setup, const std::vector<int>& nodes) {
     plan::Decision decision = saved.decision;
     decision.from.clear();
-    std::string why;
-    auto transition = try_plan_transition(setup.job, setup.current, nodes, decision, why);
-    if (!transition) return why;
-    setup.current = std::move(transition->to);
+    try {
+        setup.current = make_state(setup.job, setup.current, static_cast<int>(nodes.size()), decision);
+    } catch (const ConfigError& error) {
+        return error.what();
+    }
     const std::string reason = decision.reason.empty() ? "" : cat(" (", decision.reason, ")");
     setup.origin.explanation = cat("this run continues with plan ", compute_hash(setup.current.plan),
                                    ", chosen after step ", decision.step, reason);
@@ -110,7 +111,11 @@ void keep_saved_depth(const plan::Decision& saved, setup::Setup& setup, const st
                             .frozen = saved.frozen,
                             .policy = saved.policy,
                             .reason = saved.reason};
-    setup.current = plan_transition(setup.job, setup.current, nodes, decision).to;
+    std::string why;
+    auto state = try_make_state(setup.job, setup.current, static_cast<int>(nodes.size()), decision, why,
+                                setup::plans_depth(setup.job.config, setup.origin.layout));
+    if (!state) throw ConfigError(why);
+    setup.current = std::move(*state);
     setup.origin.explanation +=
         cat("; it freezes ", format_count(static_cast<std::size_t>(*saved.frozen), "block"),
             " as the checkpoint does");
@@ -140,7 +145,7 @@ void resume_saved_plan(setup::Setup& setup, const std::vector<int>& nodes) {
         saved->decision.to.clear();
     }
     if (why.empty()) why = apply_saved_decision(*saved, setup, nodes);
-    setup.origin.has_saved_layout = why.empty() && !has_new_depth(setup.job.config);
+    setup.origin.has_chosen_layout = why.empty() && !has_new_depth(setup.job.config);
     if (why.empty()) return;
     setup.origin.explanation =
         cat("this run begins with the plan of its options, not with that of the checkpoint: ", why);
@@ -193,8 +198,8 @@ void check_memory_of_steps(const setup::Job& job, const setup::PlanState& state,
     for (std::size_t step = begin; step < end; ++step) planner.plan_step(step);
 }
 
-// Applies the decisions of --decisions whose step is at most Job::completed_steps. Checks the remaining
-// decisions and returns them.
+// Applies the decisions of --decisions whose step is below Job::completed_steps, and one before the first step.
+// Checks the remaining decisions and returns them.
 RecordedChanges apply_recorded_decisions(setup::Setup& setup, const std::vector<int>& nodes, int rank) {
     const setup::Job& job = setup.job;
     RecordedChanges remaining_changes;
@@ -209,16 +214,17 @@ RecordedChanges apply_recorded_decisions(setup::Setup& setup, const std::vector<
         }
         if (decision.step > begin) check_memory_of_steps(job, from, begin, decision.step);
         begin = std::max(begin, decision.step);
-        if (decision.step == job.completed_steps && remaining_changes.decisions.empty()) {
-            begin_with(std::move(decision), setup, static_cast<int>(nodes.size()));
+        const auto ranks = static_cast<int>(nodes.size());
+        if (decision.step == 0 && !job.resumes) {
+            begin_with(std::move(decision), setup, ranks);
             continue;
         }
-        PlanTransition transition = plan_transition(job, from, nodes, decision);
         if (decision.step < job.completed_steps) {
-            setup.current = std::move(transition.to);
+            setup.current = make_state(job, setup.current, ranks, decision);
             note_origin(std::move(decision), setup.current.plan, setup.origin);
             continue;
         }
+        PlanTransition transition = plan_transition(job, from, nodes, decision);
         remaining_changes.memory.rank =
             std::max(remaining_changes.memory.rank, transition.predict_max_bytes(job, rank));
         remaining_changes.memory.node =
@@ -281,21 +287,33 @@ void note_origin(plan::Decision decision, const plan::Plan& plan, setup::PlanOri
 void begin_with(plan::Decision decision, setup::Setup& setup, int ranks) {
     const setup::Job& job = setup.job;
     const std::string from = compute_hash(setup.current.plan);
-    setup.current = make_state(job, setup.current, ranks, decision);
+    std::optional<setup::StepFigures> baseline;
+    setup.current = make_state(job, setup.current, ranks, decision, &baseline);
+    if (baseline) setup.origin.baseline = baseline;
     const plan::Plan& plan = setup.current.plan;
-    if (job.config.policy.energy != config::Energy::baseline && decision.clocks.empty()) {
-        setup.origin.baseline = choose_clocks(job, ranks, setup.current);
+    if (decision.policy.empty()) decision.policy = "recorded";
+    if (job.config.policy.energy != config::Energy::baseline || !decision.clocks.empty())
         decision.clocks = list_pass_clocks(plan);
-        decision.extra_forwards = plan.training.shape.extra_forwards;
-    }
+    decision.extra_forwards = plan.training.shape.extra_forwards;
     note_origin(decision, plan, setup.origin);
     decision.from = from;
     decision.to = compute_hash(plan);
     decision.schedule = plan.schedule;
     decision.microbatches = plan.microbatches();
     if (may_grow_batch(job.config.policy)) decision.batch = setup.current.samples.batch;
+    if (plan.frozen > 0) decision.frozen = plan.frozen;
     decision.terms["moved_bytes"] = decision.terms["kept_bytes"] = 0;
-    setup.origin.first_decisions.push_back(std::move(decision));
+    decision.predicted_seconds.reset();
+    decision.measured_seconds.reset();
+    setup.origin.first_decision = std::move(decision);
+}
+
+// With --decisions, the plan of the options may only exceed --memory-limit if the run begins with another one.
+void check_memory_of_options(const setup::Setup& setup, int ranks) {
+    const setup::Job& job = setup.job;
+    if (job.config.policy.decisions.empty() || job.resumes || setup.origin.first_decision) return;
+    make_state(job, setup.current, ranks,
+               {.layout = setup.current.plan.layout, .schedule = setup.current.plan.schedule});
 }
 
 RecordedChanges choose_first_plan(setup::Setup& setup, const std::vector<int>& nodes, int rank) {
@@ -305,9 +323,12 @@ RecordedChanges choose_first_plan(setup::Setup& setup, const std::vector<int>& n
     if (sweeps_clocks(setup.job)) check_change(setup.job.config, setup.current.plan);
     RecordedChanges remaining_changes = apply_recorded_decisions(setup, nodes, rank);
     const setup::Job& job = setup.job;
+    if (job.config.policy.freeze.auto_pipe == config::AutoPipe::on)
+        check_memory_of_options(setup, static_cast<int>(nodes.size()));
     const auto has_no_clocks = [](const plan::Decision& decision) { return decision.clocks.empty(); };
-    if (sweeps_clocks(job) && !remaining_changes.decisions.empty() &&
-        std::ranges::all_of(remaining_changes.decisions, has_no_clocks))
+    const std::optional<plan::Decision>& first = setup.origin.first_decision;
+    if (sweeps_clocks(job) && (first || !remaining_changes.decisions.empty()) &&
+        (!first || has_no_clocks(*first)) && std::ranges::all_of(remaining_changes.decisions, has_no_clocks))
         throw ConfigError(
             cat("--decisions ", job.config.policy.decisions,
                 " has no \"clocks\", and a run with recorded decisions measures no costs by clock; "

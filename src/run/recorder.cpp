@@ -87,7 +87,7 @@ void Recorder::record_begin(const setup::PlanState& current, const setup::PlanOr
     console_->set_steps(current.samples.count_steps());
     directory_->write_config(job_.config.ini_text);
     directory_->write_manifest(manifest_);
-    for (const plan::Decision& decision : origin.first_decisions) directory_->add_decision(decision);
+    if (origin.first_decision) directory_->add_decision(*origin.first_decision);
     print_head(current, origin, memory);
     console_->print_remarks(directory_->remarks());
 }

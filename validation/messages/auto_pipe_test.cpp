@@ -185,6 +185,27 @@ TEST_F(AutoPipe, FreezesBlocksThoughNoLayoutIsWorthAChange) {
     EXPECT_EQ(depths("short"), (std::vector{0, 3, 5, 6, 7, 7}));
 }
 
+// The first layout gets its own clocks, and its decision replays them.
+TEST_F(AutoPipe, SetsTheClocksOfItsFirstLayout) {
+    json cluster = clocked_abacus();
+    cluster["devices_per_node"] = 8;
+    cluster["nodes"] = 1;
+    cluster.erase("between");
+    write("node.json", cluster.dump());
+    const std::string options =
+        "--math off --layers 8 --steps 6 --freeze schedule --freeze-every 4 --freeze-alpha 0.5 --auto-pipe "
+        "on --auto-dp off --energy uniform ";
+    simulate(options, "first");
+
+    simulate(options + "--decisions first/decisions.jsonl", "replay");
+
+    ASSERT_FALSE(decisions("first").empty());
+    EXPECT_EQ(decisions("first").front().at("step"), 0);
+    ASSERT_EQ(decisions("replay").size(), decisions("first").size());
+    for (std::size_t d = 0; d < decisions("first").size(); ++d)
+        EXPECT_EQ(decisions("replay")[d].at("to"), decisions("first")[d].at("to"));
+}
+
 // Recorded decisions lead to the same plans and to the same simulated times.
 TEST_F(AutoPipe, IsReplayed) {
     const std::string options = "--math off --layers 8 --steps 12 --freeze-every 4 --freeze-alpha 0.5 ";

@@ -14,9 +14,9 @@ namespace trireme::adapt {
 // `nodes` has one entry per rank: the lowest rank on its node.
 void check_first_layout(const setup::Setup& setup, const std::vector<int>& nodes);
 
-// With --auto-pipe, changes `setup` to the best layout for its frozen blocks, unless the run resumes with the
-// layout of its checkpoint. No state moves, because the run has none yet. Adds the decision to
-// PlanOrigin::first_decisions. Throws ConfigError if the layout of --auto-pipe published is impossible.
+// With --auto-pipe, changes `setup` to the best layout for its frozen blocks, before the run has any state.
+// Does nothing if the run resumes, or if the layout also follows lengths: then PlanChooser decides before the
+// first step. Throws ConfigError if the layout of --auto-pipe published is impossible.
 void choose_first_layout(setup::Setup& setup, const std::vector<int>& nodes);
 
 }  // namespace trireme::adapt

@@ -99,6 +99,7 @@ private:
                                        const plan::Observation& observed);
     std::optional<Choice> try_to_choose(plan::Decision decision, const plan::Observation& observed);
     void prepare_depth(int frozen);
+    bool begins_at(std::size_t step) const;
     void report_idle_policy(const plan::Observation& observed);
     std::optional<plan::Decision> decide(const plan::Observation& observed, const plan::Decision* new_depth);
     std::optional<plan::Decision> decide_layout(std::size_t step);

@@ -53,9 +53,11 @@ std::optional<PlanTransition> try_plan_transition(const setup::Job& job, const s
                                                   std::string& why);
 
 // Returns only PlanTransition::to, for a change before the run has any state. Throws the errors of
-// plan_transition(), except those of the change itself.
+// plan_transition(), except those of the change itself. If `baseline` is not null, sets it to the step before
+// --energy chose the clocks.
 setup::PlanState make_state(const setup::Job& job, const setup::PlanState& from, int ranks,
-                            const plan::Decision& decision);
+                            const plan::Decision& decision,
+                            std::optional<setup::StepFigures>* baseline = nullptr);
 
 // Returns only PlanTransition::to, and does not check the change from `from` to this plan. If the plan itself
 // is impossible, writes the reason to `why` and returns nullopt. If `may_exceed_memory` is true, the plan may

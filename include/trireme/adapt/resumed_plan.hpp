@@ -28,19 +28,19 @@ std::string describe_resizing(const setup::Job& job, const setup::PlanState& cur
 // the costs of a sweep with it.
 void note_origin(plan::Decision decision, const plan::Plan& plan, setup::PlanOrigin& origin);
 
-// Changes `setup` to the plan of `decision`, before the run has any state, and adds the decision to
-// PlanOrigin::first_decisions. Throws ConfigError if the plan is impossible.
+// Changes `setup` to the plan of `decision`, before the run has any state, and sets PlanOrigin::first_decision.
+// Throws ConfigError if the plan is impossible.
 void begin_with(plan::Decision decision, setup::Setup& setup, int ranks);
 
 // First calls choose_clocks() for the plan of the options. Then changes `setup` from the plan of its options to
 // the plan with which the run begins. With --decisions, the run begins with the plan after all decisions whose
-// step is at most Job::completed_steps. Without --decisions, a resumed run begins with the plan of its
-// checkpoint, if the options and the number of ranks fit that plan. If the plan and the rule for choosing
-// pruned channels are those of the checkpoint, ranks also resume with the checkpoint's pruned channels. Returns
-// the remaining decisions, and the memory that the remaining changes of plan need on `rank` and its node.
-// Throws the errors of check_first_layout() and choose_clocks(), and ConfigError if --decisions names a
-// malformed file, or has a decision that plan_transition() refuses or whose step is not below the number of
-// steps of the run.
+// step is below Job::completed_steps, or after a decision before the first step. Without --decisions, a resumed
+// run begins with the plan of its checkpoint, if the options and the number of ranks fit that plan. If the plan
+// and the rule for choosing pruned channels are those of the checkpoint, ranks also resume with the
+// checkpoint's pruned channels. Returns the remaining decisions, and the memory that the remaining changes of
+// plan need on `rank` and its node. Throws the errors of check_first_layout() and choose_clocks(), and
+// ConfigError if --decisions names a malformed file, or has a decision that plan_transition() refuses or whose
+// step is not below the number of steps of the run.
 RecordedChanges choose_first_plan(setup::Setup& setup, const std::vector<int>& nodes, int rank);
 
 }  // namespace trireme::adapt

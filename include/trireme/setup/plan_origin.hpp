@@ -34,9 +34,11 @@ struct PlanOrigin {
     std::size_t quiet_steps = 0;
     // The decision that led to the current plan; empty if the run uses the plan of its options.
     std::optional<plan::Decision> decision = {};
-    bool has_saved_layout = false;  // the run resumes with the layout and the frozen blocks of its checkpoint
-    // Decisions at the step with which the run begins or resumes; the run begins with the plan after them.
-    std::vector<plan::Decision> first_decisions = {};
+    // The run resumes with the layout and the frozen blocks of its checkpoint, or begins with the layout that
+    // --auto-pipe has chosen during set-up.
+    bool has_chosen_layout = false;
+    std::optional<plan::Decision> first_decision =
+        {};  // before the first step, if the run begins with its plan
     // The next two fields are set only if the run resumes with the decision of its checkpoint.
     std::vector<double> slowness = {};  // per rank: see plan::Observation
     std::size_t steady_steps = 0;       // number of steps since the slowness of any rank last changed
