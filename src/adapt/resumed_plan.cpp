@@ -312,8 +312,10 @@ void begin_with(plan::Decision decision, setup::Setup& setup, int ranks) {
 void check_memory_of_options(const setup::Setup& setup, int ranks) {
     const setup::Job& job = setup.job;
     if (job.config.policy.decisions.empty() || job.resumes || setup.origin.first_decision) return;
-    make_state(job, setup.current, ranks,
-               {.layout = setup.current.plan.layout, .schedule = setup.current.plan.schedule});
+    const plan::Plan& plan = setup.current.plan;
+    std::string why;
+    if (!try_make_state(job, setup.current, ranks, {.layout = plan.layout, .schedule = plan.schedule}, why))
+        throw ConfigError(why);
 }
 
 RecordedChanges choose_first_plan(setup::Setup& setup, const std::vector<int>& nodes, int rank) {

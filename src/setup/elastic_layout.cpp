@@ -83,8 +83,7 @@ void check_auto_pipe(const config::RunConfig& config, const plan::Plan& plan) {
     if (is_published && may_follow_lengths(config.policy))
         throw ConfigError(
             "--auto-pipe published cannot be combined with --elastic length or both, because its layouts do "
-            "not "
-            "depend on lengths; use --auto-pipe on");
+            "not depend on lengths; use --auto-pipe on");
     if (is_published && config.policy.straggler == config::StragglerPolicy::uneven)
         throw ConfigError(
             "--auto-pipe published cannot be combined with --straggler uneven, because its layouts do not "

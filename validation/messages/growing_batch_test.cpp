@@ -59,6 +59,12 @@ TEST_F(GrowingBatch, MatchesASingleRankWithTheSameBatches) {
     simulate(std::string(of_rule) + "--pipe 4 --resume grown/checkpoints/step-" + std::to_string(middle) +
                  " --run-dir rest",
              4);
+    expect_refusal(
+        "simulate --ranks 4 --cluster double.json --pipe 4 --epochs 6 " + std::string(of_training) +
+            "--freeze schedule --freeze-alpha 0.6 --auto-pipe published --batch-policy fixed --resume "
+            "grown/checkpoints/step-" +
+            std::to_string(middle) + " --run-dir fixed",
+        {"--batch-policy"});
     const std::vector<double> all = losses("grown");
     EXPECT_EQ(losses("rest"), std::vector<double>(all.begin() + middle, all.end()));
 }

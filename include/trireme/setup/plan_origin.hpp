@@ -37,8 +37,8 @@ struct PlanOrigin {
     // The run resumes with the layout and the frozen blocks of its checkpoint, or begins with the layout that
     // --auto-pipe has chosen during set-up.
     bool has_chosen_layout = false;
-    std::optional<plan::Decision> first_decision =
-        {};  // before the first step, if the run begins with its plan
+    // The decision before the first step with whose plan the run begins, if there is one.
+    std::optional<plan::Decision> first_decision = {};
     // The next two fields are set only if the run resumes with the decision of its checkpoint.
     std::vector<double> slowness = {};  // per rank: see plan::Observation
     std::size_t steady_steps = 0;       // number of steps since the slowness of any rank last changed
