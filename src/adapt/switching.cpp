@@ -122,13 +122,7 @@ double max_over_ranks(comm::Communicator& control, double seconds) {
 
 std::unique_ptr<comm::NodeMemory> make_staging_memory(config::MoveMethod method, const comm::Session& session,
                                                       device::WaitPolicy wait_policy) {
-    if (method != config::MoveMethod::twins) return nullptr;
-    const std::vector<int>& nodes = session.nodes();
-    std::vector<int> ranks;
-    for (int rank = 0; rank < session.size(); ++rank) {
-        if (nodes[static_cast<std::size_t>(rank)] == session.node()) ranks.push_back(rank);
-    }
-    return session.make_node_memory(ranks, wait_policy);
+    return method == config::MoveMethod::twins ? session.make_node_memory(wait_policy) : nullptr;
 }
 
 void start_trainer(const RunningPlan& running, std::optional<model::ParameterTensors> values) {

@@ -133,16 +133,11 @@ void RankGpu::open_neighbour_meters() {
 }
 
 void RankGpu::share_gate(const comm::Session& session) {
-    const std::vector<int>& nodes = session.nodes();
-    std::vector<int> ranks;
-    for (int rank = 0; rank < session.size(); ++rank)
-        if (nodes[static_cast<std::size_t>(rank)] == session.node()) ranks.push_back(rank);
-    gate_memory_ = session.make_node_memory(ranks, {});
-    const std::size_t slots = device::ClockGate::count_slots(ranks.size());
+    gate_memory_ = session.make_node_memory({});
+    const std::size_t slots =
+        device::ClockGate::count_slots(static_cast<std::size_t>(gate_memory_->group().size()));
     gate_memory_->allocate(slots * sizeof(int));
     const std::span<int> memory(reinterpret_cast<int*>(gate_memory_->data()), slots);
-    if (gate_memory_->group().rank() == 0) std::ranges::fill(memory, 0);
-    gate_memory_->synchronize();
     gate_.emplace(memory, static_cast<std::size_t>(gate_memory_->group().rank()));
 }
 

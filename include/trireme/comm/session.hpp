@@ -47,6 +47,8 @@ public:
     // is called.
     std::unique_ptr<NodeMemory> make_node_memory(const std::vector<int>& ranks,
                                                  device::WaitPolicy wait_policy) const;
+    // Same for all ranks of this node.
+    std::unique_ptr<NodeMemory> make_node_memory(device::WaitPolicy wait_policy) const;
 
     // Returns a message buffer without contents for simulated ranks. Throws BugError outside of a simulation.
     std::shared_ptr<const BlankMemory> make_blank_memory(std::size_t bytes) const;

@@ -5,7 +5,6 @@
 #include "comm/mpi/check_mpi.hpp"
 #include "comm/mpi/groups.hpp"
 #include "comm/mpi/mpi_communicator.hpp"
-#include "comm/mpi/mpi_node_memory.hpp"
 #include "trireme/comm/session.hpp"
 #include "trireme/device/clock.hpp"
 
@@ -84,7 +83,14 @@ std::unique_ptr<Communicator> Session::make_group(const std::vector<int>& ranks,
 
 std::unique_ptr<NodeMemory> Session::make_node_memory(const std::vector<int>& ranks,
                                                       device::WaitPolicy wait_policy) const {
-    return std::make_unique<MpiNodeMemory>(ranks, make_group(ranks, "node", wait_policy), wait_policy);
+    return std::make_unique<NodeMemory>(make_group(ranks, "node", wait_policy));
+}
+
+std::unique_ptr<NodeMemory> Session::make_node_memory(device::WaitPolicy wait_policy) const {
+    std::vector<int> ranks;
+    for (int rank = 0; rank < size_; ++rank)
+        if (nodes_[static_cast<std::size_t>(rank)] == node()) ranks.push_back(rank);
+    return make_node_memory(ranks, wait_policy);
 }
 
 // Blank memory is a message buffer without contents (node_memory.hpp).

@@ -67,8 +67,22 @@ TEST_F(SharedMemory, FailsIfTheNodeLacksMemory) {
     const std::string message =
         validation::catch_message<ResourceError>([&] { memory->allocate(*left + (std::size_t{1} << 40)); });
 
-    EXPECT_NE(message.find("/dev/shm has"), std::string::npos) << message;
-    EXPECT_NE(message.find("use --move stop"), std::string::npos) << message;
+    EXPECT_NE(message.find("/dev/shm has only"), std::string::npos) << message;
+}
+
+// Memory that is only mapped takes no space until it is reserved, and has no name in /dev/shm.
+TEST_F(SharedMemory, TakesSpaceWhenItIsReserved) {
+    constexpr std::size_t bytes = std::size_t{1} << 40;  // more than any /dev/shm of a test machine
+    const auto memory = make_memory(all());
+    memory->map(bytes);
+    if (session_.rank() == session_.size() - 1) {
+        EXPECT_TRUE(memory->reserve(bytes - 4096, 4096));
+        EXPECT_FALSE(memory->reserve(0, bytes));
+        memory->data()[bytes - 1] = std::byte{42};
+    }
+    memory->synchronize();
+    EXPECT_EQ(memory->data()[bytes - 1], std::byte{42});
+    memory->release();
 }
 
 TEST_F(SharedMemory, IsPrivateToItsRanks) {

@@ -68,7 +68,6 @@ TEST_F(ManyChanges, KeepNoHandlesAndNoSharedFiles) {
         EXPECT_EQ(decisions(name).size(), changes);
         expect_no_growth(counts.live_handles, "handles");
         expect_no_growth(counts.shared_files, "files");
-        EXPECT_EQ(counts.made_windows >= changes, move == config::MoveMethod::twins);
     }
 }
 

@@ -14,7 +14,7 @@ using trireme::validation::MpiCounts;
 // Global, because the functions of the profiling interface have no state.
 MpiCounts counts;
 int live_handles = 0;
-std::set<std::string>* mapped_files = nullptr;  // never freed: MPI may be called while the program ends
+std::set<std::string>* named_files = nullptr;  // never freed: MPI may be called while the program ends
 
 std::size_t count_bytes(int count, MPI_Datatype type) {
     int size = 0;
@@ -79,15 +79,6 @@ int MPI_Group_incl(MPI_Group group, int count, const int ranks[], MPI_Group* mad
 }
 int MPI_Group_free(MPI_Group* group) { return count_freed(PMPI_Group_free(group)); }
 
-int MPI_Win_allocate_shared(MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, void* memory,
-                            MPI_Win* window) {
-    ++counts.made_windows;
-    const int code = PMPI_Win_allocate_shared(bytes, unit, info, comm, memory, window);
-    counts.shared_files.push_back(trireme::validation::count_shared_files());
-    return count_made(code);
-}
-int MPI_Win_free(MPI_Win* window) { return count_freed(PMPI_Win_free(window)); }
-
 }  // extern "C"
 
 namespace trireme::validation {
@@ -97,15 +88,20 @@ void reset_mpi_counts() { counts = {}; }
 const MpiCounts& mpi_counts() { return counts; }
 
 int count_shared_files() {
-    if (mapped_files == nullptr) mapped_files = new std::set<std::string>;
+    if (named_files == nullptr) named_files = new std::set<std::string>;
+    int unnamed_files = 0;
     std::ifstream maps("/proc/self/maps");
     for (std::string line; std::getline(maps, line);) {
         const std::size_t begin = line.find("/dev/shm/");
-        if (begin != std::string::npos && !line.ends_with(" (deleted)"))
-            mapped_files->insert(line.substr(begin));
+        if (begin == std::string::npos) continue;
+        if (line.ends_with(" (deleted)")) {
+            ++unnamed_files;
+        } else {
+            named_files->insert(line.substr(begin));
+        }
     }
-    std::erase_if(*mapped_files, [](const std::string& path) { return !std::filesystem::exists(path); });
-    return static_cast<int>(mapped_files->size());
+    std::erase_if(*named_files, [](const std::string& path) { return !std::filesystem::exists(path); });
+    return static_cast<int>(named_files->size()) + unnamed_files;
 }
 
 }  // namespace trireme::validation

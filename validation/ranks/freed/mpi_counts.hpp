@@ -9,9 +9,8 @@ namespace trireme::validation {
 struct MpiCounts {
     std::size_t sent_bytes = 0;      // by messages and collectives
     std::size_t received_bytes = 0;  // lengths of posted receives, and results of collectives
-    std::size_t made_windows = 0;
-    std::vector<int> live_handles = {};  // communicators, groups and windows, after each that is made
-    std::vector<int> shared_files = {};  // count_shared_files(), before each group and after each window
+    std::vector<int> live_handles = {};  // communicators and groups, after each that is made
+    std::vector<int> shared_files = {};  // count_shared_files(), before each group
 };
 
 // Begins to count. Handles that live already stay in the number of live handles.
@@ -19,8 +18,8 @@ void reset_mpi_counts();
 // Returns the counts since the last reset.
 const MpiCounts& mpi_counts();
 
-// Returns the number of files in /dev/shm that this process has mapped at some time and that still exist. Files
-// of other processes are ignored.
+// Returns the number of files in /dev/shm that this process has mapped at some time and that still exist, and
+// of those without a name that it maps now. Files of other processes are ignored.
 int count_shared_files();
 
 }  // namespace trireme::validation
