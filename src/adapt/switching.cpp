@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "trireme/cache/sample_cache.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/clock.hpp"
@@ -129,6 +130,7 @@ void start_trainer(const RunningPlan& running, std::optional<model::ParameterTen
     const setup::Job& job = running.job;
     const setup::PlanState& current = running.current;
     set_stall_limits(running);
+    if (job.cache) job.cache->set_depth(current.plan.frozen);
     const int rank = running.session.rank();
     device::Stream stream =
         rank::make_stream(job.config.precision.device, running.threads, make_kernel_seconds(job, rank));

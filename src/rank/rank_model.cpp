@@ -173,6 +173,9 @@ void RankModel::begin(device::Stream& stream, const plan::ProvedPrograms& progra
                                         .dropout_key = options.dropout_key,
                                         .label_smoothing = options.label_smoothing,
                                         .events = options.events});
+    if (job_.cache)
+        execution_->cache.emplace(stage::CacheUse{
+            *job_.cache, programs.shape.is_training ? cache::Split::train : cache::Split::validation});
     reserve_memory(stream);
     stages_->begin(stream, *execution_);
     engine().measure_passes(options.measures_passes);

@@ -197,7 +197,7 @@ void RankTrainer::post_record(const StepResult& result, double begin) {
     record_update(updates_->find_update(executed_steps_), job_, record);
     record_kernels(stream_, record);
     record_waits(model_.measure_waits(), record);
-    record_work(stream_, model_, *updates_, record);
+    record_work(stream_, model_, *updates_, job_, record);
     const double seconds = device::now_seconds() - begin;
     record_energy(step_energy_.take(measure_phases(stream_, model_, seconds)), record);
     record[records::RecordFields::padded_tokens] = static_cast<double>(result.padded_tokens);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "rank/parameter_updates.hpp"
+#include "trireme/cache/sample_cache.hpp"
 #include "trireme/records/step_outcome.hpp"
 #include "trireme/setup/clock_costs.hpp"
 
@@ -63,15 +64,21 @@ void record_waits(const plan::RankWaits& waits, std::span<double> record) {
 }
 
 void record_work(const device::Stream& stream, const RankModel& model, ParameterUpdates& updates,
-                 std::span<double> record) {
+                 const setup::Job& job, std::span<double> record) {
     // The ranks of a team execute the same passes, which count once.
     const bool counts = model.is_team_leader();
     record[Fields::forward_layers] = counts ? stream.layer_passes.forward : 0;
     record[Fields::backward_layers] = counts ? stream.layer_passes.backward : 0;
+    record[Fields::cached_layers] = counts ? stream.layer_passes.cached : 0;
+    record[Fields::cache_hits] = counts ? stream.cache_visits.hits : 0;
+    record[Fields::cache_misses] = counts ? stream.cache_visits.misses : 0;
     record[Fields::reduced_bytes] = static_cast<double>(updates.take_sent_bytes());
     const optim::Optimizer* const optimizer = updates.optimizer();
     record[Fields::moment_bytes] =
         optimizer == nullptr ? 0 : static_cast<double>(optimizer->count_moment_bytes());
+    if (!job.cache) return;
+    record[Fields::cache_bytes] = static_cast<double>(job.cache->held_bytes());
+    record[Fields::cache_lacks_memory] = job.cache->lacks_memory() ? 1 : 0;
 }
 
 void record_energy(const records::EnergyPhases& energy, std::span<double> record) {

@@ -94,10 +94,14 @@ std::string describe(const policy::SlownessChange& change) {
     return fmt::format("is slow: it takes {:.1f} times as long as others", change.factor);
 }
 
-// Returns, for example, "frozen 8/12  "; empty if no block is frozen.
+// Returns, for example, "frozen 8/12, cache 95 %  "; empty if no block is frozen.
 std::string format_depth(const StepOutcome& outcome, const model::ModelConfig& model) {
     const int frozen = outcome.size.frozen_blocks;
-    return frozen == 0 ? "" : fmt::format("frozen {}/{}  ", frozen, model.layers);
+    if (frozen == 0) return "";
+    const double visits = outcome.work.cache_hits + outcome.work.cache_misses;
+    const std::string hits =
+        visits > 0 ? fmt::format(", cache {:.0f} %", 100 * outcome.work.cache_hits / visits) : "";
+    return fmt::format("frozen {}/{}{}  ", frozen, model.layers, hits);
 }
 
 // Returns the remark at the end of a step's line; may be empty.
@@ -184,6 +188,15 @@ void Console::report_slowness(std::size_t step, const policy::SlownessChange& ch
     const std::string& host = manifest.hosts.at(static_cast<std::size_t>(change.rank));
     out_ << fmt::format("step {:>5}/{}  rank {} on {}, {}, {}\n", step + 1, steps_, change.rank, host,
                         describe_device(job_, manifest, change.rank), describe(change));
+    flush();
+}
+
+void Console::report_full_cache(std::size_t step, int rank, const Manifest& manifest) {
+    if (std::exchange(has_reported_full_cache_, true)) return;
+    out_ << fmt::format(
+        "step {:>5}/{}  /dev/shm of {} is full, so that its cache holds fewer samples; the others are computed "
+        "in every epoch\n",
+        step + 1, steps_, manifest.hosts.at(static_cast<std::size_t>(rank)));
     flush();
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "trireme/base/numbers.hpp"
+#include "trireme/cache/sample_cache.hpp"
 #include "trireme/layout/layout.hpp"
 #include "trireme/setup/batch_advice.hpp"
 #include "trireme/setup/elastic_memory.hpp"
@@ -108,6 +109,22 @@ std::string describe_frozen_blocks(const plan::Plan& plan, const setup::Job& job
     return fmt::format("frozen    {}{} (freezing changes what the model learns)\n", depth, rule);
 }
 
+// Returns a line about the cache of samples; empty without --cache.
+std::string describe_cache(const plan::Plan& plan, const setup::Job& job) {
+    if (!uses_cache(job.config.policy)) return "";
+    if (plan.frozen == 0 && !may_freeze(job.config.policy) && job.config.policy.decisions.empty())
+        return "cache     nothing to do, because nothing is frozen\n";
+    if (!job.cache) return "cache     on\n";
+    const cache::Places& places = job.cache->places();
+    const auto describe_samples = [&](cache::Split split) {
+        return fmt::format("{} of {}", format_with_commas(places.count_placed(split)),
+                           format_with_commas(places.count_samples(split)));
+    };
+    return fmt::format("cache     up to {} MB per node: {} training samples, {} validation samples\n",
+                       format_megabytes(places.bytes()), describe_samples(cache::Split::train),
+                       describe_samples(cache::Split::validation));
+}
+
 // Returns a line for each of --auto-pipe, --auto-dp and --batch-policy that has no effect; empty if there is
 // none.
 std::string describe_idle_options(const setup::Job& job, const plan::Plan& plan) {
@@ -181,8 +198,8 @@ std::string describe_run(const setup::Job& job, const Manifest& manifest, const 
         manifest.device, format_count(static_cast<std::size_t>(manifest.threads), "thread"));
     if (!manifest.gpu_messages.empty()) out << "messages  " << manifest.gpu_messages << '\n';
     if (!manifest.kernel_times.empty()) out << "kernels   times as measured, " << manifest.kernel_times << '\n';
-    out << describe_frozen_blocks(plan, job) << describe_idle_options(job, plan) << describe_cores(manifest)
-        << describe_memory(memory);
+    out << describe_frozen_blocks(plan, job) << describe_cache(plan, job) << describe_idle_options(job, plan)
+        << describe_cores(manifest) << describe_memory(memory);
     const std::string elastic = setup::describe_elastic(job, plan);
     if (!elastic.empty()) out << "elastic   " << elastic << '\n';
     if (!manifest.slow.empty()) out << "slow      on purpose: " << setup::describe(manifest.slow) << '\n';

@@ -15,6 +15,10 @@ void visit_fields(auto& visit, As<StepLine> auto& line) {
     visit.count("frozen", line.frozen);
     visit.count("layer_passes/forward", line.forward_layers);
     visit.count("layer_passes/backward", line.backward_layers);
+    visit.count("layer_passes/cached", line.cached_layers);
+    visit.count("cache/hits", line.cache_hits);
+    visit.count("cache/misses", line.cache_misses);
+    visit.count("cache/bytes", line.cache_bytes);
     visit.count("reduced_bytes", line.reduced_bytes);
     visit.count("moment_bytes", line.moment_bytes);
     visit("seconds", line.seconds);

@@ -34,6 +34,12 @@ StepLine make_step_line(std::size_t step, const StepOutcome& outcome, const setu
     if (outcome.size.frozen_blocks > 0) line.frozen = outcome.size.frozen_blocks;
     line.forward_layers = outcome.work.forward_layers;
     line.backward_layers = outcome.work.backward_layers;
+    if (outcome.work.cache_hits + outcome.work.cache_misses > 0) {
+        line.cached_layers = outcome.work.cached_layers;
+        line.cache_hits = outcome.work.cache_hits;
+        line.cache_misses = outcome.work.cache_misses;
+        line.cache_bytes = outcome.work.cache_bytes;
+    }
     line.reduced_bytes = outcome.work.reduced_bytes;
     line.moment_bytes = outcome.work.moment_bytes;
     line.seconds = outcome.seconds;

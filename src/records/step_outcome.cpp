@@ -113,8 +113,12 @@ void check_coming_step(const comm::GatheredNumbers& all, const StepOutcome& outc
 StepWorkCounts& StepWorkCounts::operator+=(const StepWorkCounts& other) {
     forward_layers += other.forward_layers;
     backward_layers += other.backward_layers;
+    cached_layers += other.cached_layers;
     reduced_bytes += other.reduced_bytes;
     moment_bytes += other.moment_bytes;
+    cache_hits += other.cache_hits;
+    cache_misses += other.cache_misses;
+    cache_bytes += other.cache_bytes;
     return *this;
 }
 
@@ -137,8 +141,20 @@ void add_records(const comm::GatheredNumbers& all, device::MemorySpace memory_sp
     outcome.padded_tokens = static_cast<std::size_t>(all.sum(RecordFields::padded_tokens));
     outcome.work = {.forward_layers = all.sum(RecordFields::forward_layers),
                     .backward_layers = all.sum(RecordFields::backward_layers),
+                    .cached_layers = all.sum(RecordFields::cached_layers),
                     .reduced_bytes = all.sum(RecordFields::reduced_bytes),
-                    .moment_bytes = all.sum(RecordFields::moment_bytes)};
+                    .moment_bytes = all.sum(RecordFields::moment_bytes),
+                    .cache_hits = all.sum(RecordFields::cache_hits),
+                    .cache_misses = all.sum(RecordFields::cache_misses),
+                    .cache_bytes = all.sum(RecordFields::cache_bytes)};
+    const std::vector<double> full_caches = all.list_per_rank(RecordFields::cache_lacks_memory);
+    const auto full_cache = std::ranges::find(full_caches, 1);
+    if (full_cache != full_caches.end())
+        outcome.rank_with_full_cache = static_cast<int>(full_cache - full_caches.begin());
+    const double frozen_layers = 1 + 2 * outcome.size.frozen_blocks;  // the embedding and the blocks
+    outcome.size.cached_fraction =
+        outcome.work.cached_layers /
+        (frozen_layers * static_cast<double>(std::max<std::size_t>(outcome.microbatches, 1)));
     outcome.peak_bytes = static_cast<std::size_t>(all.max(RecordFields::peak_bytes));
     outcome.energy_of_ranks = list_energy(all);
     outcome.stop = find_stop(all);

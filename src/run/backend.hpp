@@ -32,7 +32,7 @@ struct RunContext {
     RunContext(const RunContext&) = delete;
     RunContext& operator=(const RunContext&) = delete;
 
-    const setup::Job job;
+    setup::Job job;  // constant from the first step on
     setup::PlanState current;
     adapt::PlanChooser plan_chooser;
     Recorder recorder;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "run/backend.hpp"
+#include "run/node_cache.hpp"
 #include "run/resume.hpp"
 #include "run/saving.hpp"
 #include "trireme/adapt/resumed_plan.hpp"
@@ -16,7 +17,6 @@
 #include "trireme/rank/rank_gpu.hpp"
 #include "trireme/rank/tracing.hpp"
 #include "trireme/schedule/clocks.hpp"
-#include "trireme/setup/memory_prediction.hpp"
 #include "trireme/setup/node_share.hpp"
 #include "trireme/setup/peak_rate.hpp"
 
@@ -80,6 +80,8 @@ public:
 
     void prepare(device::Trace* trace) override {
         check_memory_and_run_directory();
+        context_.job.cache =
+            make_node_cache(job_, max_memory_, resources_.session, resources_.watchdog.wait_policy());
         running_plan_.trace = trace;
         const setup::PeakRate peak =
             find_peak_rate(resources_.control, job_, running_plan_.threads, resources_.session);

@@ -112,6 +112,8 @@ void Recorder::record_step(records::StepOutcome outcome, const std::vector<polic
     console_->print_step(outcome.step, outcome, flops_, manifest_.peak.flops);
     for (const policy::SlownessChange& change : changes)
         console_->report_slowness(outcome.step, change, manifest_);
+    if (outcome.rank_with_full_cache)
+        console_->report_full_cache(outcome.step, *outcome.rank_with_full_cache, manifest_);
 }
 
 void Recorder::record_evaluation(std::size_t step, const records::Evaluation& evaluation) {

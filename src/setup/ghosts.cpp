@@ -30,6 +30,7 @@ void check_ghost_run_options(const config::RunConfig& config) {
     refuse_option(config.run.eval_every > 0, "--eval-every");
     refuse_option(config.run.checkpoint_every > 0, "--checkpoint-every");
     refuse_option(config.policy.move != config::MoveMethod::stop, "--move");
+    refuse_option(uses_cache(config.policy), "--cache");
     if (!may_freeze(config.policy)) return;
     const config::FreezeConfig& freeze = config.policy.freeze;
     refuse_option(freeze.rule == config::FreezeRule::gradient, "--freeze gradient");

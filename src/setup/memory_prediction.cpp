@@ -276,6 +276,7 @@ stage::LocalWork make_local_work(const SizedPlan& sized_plan, int rank) {
     work.stages = team.stages;
     work.variant = {.dtype = sized_plan.dtype,
                     .cuts_rows = plan.cuts_rows,
+                    .uses_cache = sized_plan.uses_cache,
                     .resizing_limit = plan.max_skipped_fraction,
                     .migrations = find_team_migrations(plan.migrations, team.ranks),
                     .spread = plan.spread};

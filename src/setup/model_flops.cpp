@@ -41,9 +41,11 @@ double ModelFlops::compute_step_flops(const StepSize& size, double attention) co
     const double frozen_blocks = size.frozen_blocks;
     const double frozen_body = frozen_blocks > 0 ? embedding_parameters + frozen_blocks * block_parameters : 0;
     const double frozen_head = frozen_blocks > 0 ? tied_parameters : 0;
-    return (6 * body_parameters - 4 * frozen_body) * static_cast<double>(size.tokens) +
+    // A frozen layer has no backward pass, and a cached one has no forward pass either.
+    const double left_out = (2 + size.cached_fraction) / 3;
+    return (6 * body_parameters - 6 * left_out * frozen_body) * static_cast<double>(size.tokens) +
            (6 * head_parameters - 2 * frozen_head) * static_cast<double>(size.targets) +
-           attention * (attention_factor - frozen_blocks * width * 2 / 3) * size.square_length_sum;
+           attention * (attention_factor - left_out * frozen_blocks * width) * size.square_length_sum;
 }
 
 }  // namespace trireme::setup

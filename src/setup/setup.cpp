@@ -283,6 +283,14 @@ void check_freezing(const config::RunConfig& config) {
                               "--clock-costs auto or sweep"));
 }
 
+// The masked tokens of a sample differ between epochs, and so do the outputs of frozen layers.
+void check_cache(const config::RunConfig& config, Task task) {
+    if (uses_cache(config.policy) && task == Task::masked)
+        throw ConfigError(
+            "--cache cannot be combined with --task masked, whose samples differ between epochs; remove one of "
+            "them");
+}
+
 void check_batch_size(const config::RunConfig& config) {
     constexpr std::size_t max_samples = std::size_t{1} << 24;
     if (config.run.batch > max_samples) {
@@ -305,6 +313,7 @@ Setup set_up_training(const config::RunConfig& config, int ranks, const std::opt
     job.clock_costs = read_clock_costs(config);
     check_batch_is_enough(config, plan, make_plan_request(config), config.run.batch);
     check_freezing(config);
+    check_cache(config, job.model.task);
     check_evaluation(config, job.samples);
     job.steps = count_steps(config, job.samples.train.size());
     setup.current.samples.all = job.steps * config.run.batch;

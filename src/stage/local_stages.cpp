@@ -213,8 +213,10 @@ void LocalStages::forward(const schedule::Instruction& instruction) {
     in_flight.stash->weight_copy = find_weight_copy(instruction);
     const Stage& stage = find_stage(instruction.stage);
     const model::Pass pass = make_pass(instruction.microbatch);
+    const bool uses_cache = execution_->cache && stage.ends_frozen_layers();
     in_flight.output = ghosts_ ? ghosts_->forward({instruction, stage, pass, *in_flight.stash, events_}, input)
-                               : stage.forward(pass, input, *in_flight.stash, buffers_.workspace(), events_);
+                               : stage.forward(pass, input, *in_flight.stash, buffers_.workspace(), events_,
+                                               uses_cache ? &*execution_->cache : nullptr);
     if (!execution_->shape.trains(instruction.stage)) finish_untrained_pass(instruction, in_flight);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "stage/cached_layers.hpp"
 #include "trireme/kernels/rows.hpp"
 #include "trireme/model/model.hpp"
 #include "trireme/model/tensor_group.hpp"
@@ -159,27 +160,26 @@ void Stage::report_layer(const model::Pass& pass, std::size_t l) const {
 // In training, successive blocks that are not recomputed in full run together, so that kernels can be fused
 // across their boundaries. In an evaluation, every block runs by itself; frozen blocks run as in an evaluation.
 device::Tensor Stage::forward(const model::Pass& pass, device::ConstTensor input, ActivationStash& stash,
-                              Workspace& workspace, const PassEvents& events) const {
+                              Workspace& workspace, const PassEvents& events, const CacheUse* cache) const {
     stash.inputs.resize(layers_.size());
     for (const model::Layer& layer : layers_) stash.states.push_back(make_state(layer));
-    const auto is_frozen = [&](std::size_t block) { return block_ranges_[block].begin < first_trained_; };
     const auto runs_alone = [&](std::size_t block) {
-        return !pass.is_training || is_frozen(block) || find_level(stash, block) == plan::Recompute::full;
+        return !pass.is_training || find_level(stash, block) == plan::Recompute::full;
     };
-    model::Pass evaluation_pass = pass;
-    evaluation_pass.is_training = false;
     device::Tensor output;
-    for (std::size_t b = 0; b < block_ranges_.size();) {
+    if (first_trained_ > 0)
+        output = cache == nullptr ? run_frozen_layers(pass, 0, input, stash, workspace, events)
+                                  : run_with_cache(*this, *cache, pass, input, stash, workspace, events);
+    for (std::size_t b = first_trained_block(); b < block_ranges_.size();) {
+        if (b > 0) input = output;
         if (runs_alone(b)) {
-            output = run_block(is_frozen(b) ? evaluation_pass : pass, b, input, stash,
-                               workspace.block_activations, events);
+            output = run_block(pass, b, input, stash, 0, workspace.block_activations, events);
             ++b;
         } else {
             layout::Range layers = block_ranges_[b++];
             for (; b < block_ranges_.size() && !runs_alone(b); ++b) layers.count += block_ranges_[b].count;
             output = run_layers(pass, layers, input, stash, stash.arena, events);
         }
-        input = output;
     }
     pass.stream.layer_passes.forward += static_cast<double>(layers_.size());
     return output;
@@ -223,16 +223,38 @@ device::Tensor Stage::run_layers(const model::Pass& pass, layout::Range layers, 
     return output;
 }
 
-// Runs one block, and stashes only its output. An evaluation pass releases even the output of a block as soon
-// as the next block has read it.
+// Frozen layers run as in an evaluation.
+device::Tensor Stage::run_frozen_layers(const model::Pass& pass, std::size_t first_layer,
+                                        device::ConstTensor input, ActivationStash& stash, Workspace& workspace,
+                                        const PassEvents& events) const {
+    model::Pass evaluation_pass = pass;
+    evaluation_pass.is_training = false;
+    const std::size_t stash_begin = stash.arena.mark();
+    device::Tensor output;
+    for (std::size_t b = block_of_layer_[first_layer]; b < first_trained_block(); ++b) {
+        output = run_block(evaluation_pass, b, input, stash, stash_begin, workspace.block_activations, events);
+        input = output;
+    }
+    return output;
+}
+
+// The embedding precedes the first block, and each block has two layers.
+std::optional<std::size_t> Stage::find_next_layer(int depth) const {
+    const std::size_t layer = 1 + 2 * static_cast<std::size_t>(depth);
+    if (layer < spec_.layers.begin) return std::nullopt;
+    return layer - spec_.layers.begin;
+}
+
+// Runs one block, and stashes only its output. An evaluation pass releases even the output of a block, which is
+// at `stash_begin`, as soon as the next block has read it.
 device::Tensor Stage::run_block(const model::Pass& pass, std::size_t b, device::ConstTensor input,
-                                ActivationStash& stash, device::Arena& block_activations,
-                                const PassEvents& events) const {
+                                ActivationStash& stash, std::size_t stash_begin,
+                                device::Arena& block_activations, const PassEvents& events) const {
     const device::ArenaScope scope(block_activations);
     const device::Tensor block_output =
         run_layers(pass, block_ranges_[b], input, stash, block_activations, events);
     if (is_head_layer(layers_[block_ranges_[b].begin])) return {};
-    if (!pass.is_training) stash.arena.release(0);
+    if (!pass.is_training) stash.arena.release(stash_begin);
     const device::Tensor output = stash.arena.tensor(pass.dtype, block_output.rows, block_output.columns);
     launch(pass.stream, kernels::Copy{.input = block_output, .output = output});
     return output;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "stage/cached_layers.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/layout/shares.hpp"
 
@@ -122,10 +123,15 @@ TrainingMemory StepMemoryPlanner::predict_stage(std::size_t s, const BatchShape&
             total.workspaces[op] = elementwise_max(total.workspaces[op], block.workspaces[op]);
         if (b >= frozen_blocks) kept += round_up_to_cache_lines(block.stash_after_forward);
     }
+    const bool uses_cache = variant_.uses_cache && ends_frozen_layers(specs_[s]);
+    const std::size_t cache_bytes = uses_cache ? count_stash_bytes_with_cache(model_, batch, variant_) : 0;
+    total.peak.activations = std::max(total.peak.activations, cache_bytes);
     if (passes == BackwardPasses::none) return total;
     const std::size_t gradient_bytes = round_up_to_cache_lines(count_row_bytes(batch));
-    if (frozen_blocks > 0) kept += gradient_bytes;  // the output of the last frozen block has the same size
-    total.peak.activations = kept;
+    const std::size_t all_row_bytes =
+        round_up_to_cache_lines(batch.rows * model_.width * byte_size(variant_.dtype));
+    if (frozen_blocks > 0) kept += uses_cache ? all_row_bytes : gradient_bytes;  // of the last frozen block
+    total.peak.activations = std::max(kept, cache_bytes);
     for (std::size_t b = blocks.size(); passes != BackwardPasses::whole && b-- > frozen_blocks;) {
         if (find_level(b) == plan::Recompute::full) continue;
         const TrainingMemory& block = predict_block(blocks[b], find_level(b), batch, passes);

@@ -110,9 +110,12 @@ TEST_P(EverySpeculativeUpdate, IsRolledBackIfItsNormRequiresClipping) {
     expect_roll_backs(GetParam(), in_double);
 }
 
-std::string name_of_run(const testing::TestParamInfo<SpeculativeRun>& info) { return info.param.name; }
+std::string name_of_speculative_run(const testing::TestParamInfo<SpeculativeRun>& info) {
+    return info.param.name;
+}
 
-INSTANTIATE_TEST_SUITE_P(Every, EverySpeculativeUpdate, testing::ValuesIn(speculative_runs), name_of_run);
+INSTANTIATE_TEST_SUITE_P(Every, EverySpeculativeUpdate, testing::ValuesIn(speculative_runs),
+                         name_of_speculative_run);
 
 class ChosenSpeculativeUpdates : public SpeculativeUpdates,
                                  public testing::WithParamInterface<SpeculativeRun> {};
@@ -150,7 +153,7 @@ TEST_P(ChosenSpeculativeUpdates, AreReproducibleBitForBitUnderEveryMpiLibrary) {
 
 INSTANTIATE_TEST_SUITE_P(Few, ChosenSpeculativeUpdates,
                          testing::Values(speculative_runs[0], speculative_runs[3], speculative_runs[6]),
-                         name_of_run);
+                         name_of_speculative_run);
 
 }  // namespace
 }  // namespace trireme::equivalence

@@ -1,5 +1,5 @@
-// Settings of the rule that changes the number of frozen blocks during a run, and of the layouts that follow
-// it.
+// Settings of the rule that changes the number of frozen blocks during a run, of the layouts that follow it,
+// and of the cache of their outputs.
 #pragma once
 
 #include <cstddef>
@@ -42,6 +42,17 @@ struct FreezeConfig {
     AutoPipe auto_pipe = AutoPipe::off;
     std::optional<bool> auto_dp = {};  // ranks that become free hold replicas; if unset, true with auto_pipe
     BatchPolicy batch_policy = BatchPolicy::fixed;
+};
+
+// Use of a cache of the outputs of frozen layers: see cache/sample_cache.hpp.
+enum class CacheMode : std::uint8_t { off, on };
+inline constexpr NamedValue<CacheMode> cache_modes[] = {
+    {"off", CacheMode::off, "frozen layers compute every sample in every epoch"},
+    {"on", CacheMode::on, "samples are read that an earlier epoch has computed"}};
+
+struct CacheConfig {
+    CacheMode mode = CacheMode::off;
+    std::size_t memory_bytes = 0;  // limit per node; 0: half of the memory that the node has left
 };
 
 }  // namespace trireme::config

@@ -56,6 +56,7 @@ struct PolicyConfig {
     std::string decisions;                             // path of a file of recorded decisions; may be empty
     MoveMethod move = MoveMethod::stop;
     FreezeConfig freeze = {};
+    CacheConfig cache = {};
     StragglerPolicy straggler = StragglerPolicy::off;
     ResizeConfig resize = {};
     layout::Spread spread = layout::Spread::tree;  // how a slow rank exchanges data with its helper ranks
@@ -104,6 +105,9 @@ inline bool weighs_coming_steps(const PolicyConfig& policy) {
 inline bool may_freeze(const PolicyConfig& policy) {
     return policy.freeze.rule != FreezeRule::off && policy.decisions.empty();
 }
+
+// True if outputs of frozen layers are cached.
+inline bool uses_cache(const PolicyConfig& policy) { return policy.cache.mode != CacheMode::off; }
 
 // True if the layout changes with the number of frozen blocks.
 inline bool may_follow_depth(const PolicyConfig& policy) {

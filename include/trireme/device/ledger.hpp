@@ -63,6 +63,13 @@ struct MatmulWork {
 struct LayerPasses {
     double forward = 0;
     double backward = 0;
+    double cached = 0;  // forward passes that were not computed, because samples were in the cache
+};
+
+// Visits of samples whose output of the frozen layers was in the cache, or not.
+struct CacheVisits {
+    double hits = 0;
+    double misses = 0;
 };
 
 }  // namespace trireme::device

@@ -54,6 +54,7 @@ struct Stream {
     Ledger ledger = {};
     MatmulWork matmuls = {};  // matmuls in transformer blocks, which the ledger also includes
     LayerPasses layer_passes = {};
+    CacheVisits cache_visits = {};
     // Times of GPU kernels that synchronize() will add to the ledger; null without a GPU.
     std::shared_ptr<GpuTimes> gpu_times = {};
     // Predicts the seconds of a kernel on a simulated device. Profilers, and predictions of the work of a pass,
@@ -88,6 +89,7 @@ struct Stream {
         ledger.clear();
         matmuls = {};
         layer_passes = {};
+        cache_visits = {};
     }
 };
 

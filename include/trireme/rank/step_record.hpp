@@ -27,9 +27,10 @@ StepPhases measure_phases(const device::Stream& stream, const RankModel& model, 
 void record_update(const StepUpdate& update, const setup::Job& job, std::span<double> record);
 void record_kernels(const device::Stream& stream, std::span<double> record);
 void record_waits(const plan::RankWaits& waits, std::span<double> record);
-// Records the passes of layers, the gradients that the rank has sent, and the moments that it keeps.
+// Records the passes of layers, the visits of cached samples, the gradients that the rank has sent, and the
+// moments that it keeps.
 void record_work(const device::Stream& stream, const RankModel& model, ParameterUpdates& updates,
-                 std::span<double> record);
+                 const setup::Job& job, std::span<double> record);
 void record_energy(const records::EnergyPhases& energy, std::span<double> record);
 // Fills the fields about the GPU. `record` has RecordFields::count_on_gpus numbers. A field is NaN if `gpu` is
 // null or the driver does not report the quantity.

@@ -41,6 +41,9 @@ public:
     // Reports that the slowness of one rank changed, as measured in step `step` (from 0). Ranks that --slow
     // slows are measured and reported like any other rank.
     void report_slowness(std::size_t step, const policy::SlownessChange& change, const Manifest& manifest);
+    // Prints once that the node of a rank lacks memory for entries of its cache, as seen in step `step` (from
+    // 0).
+    void report_full_cache(std::size_t step, int rank, const Manifest& manifest);
     // Prints that the plan was kept after `step` steps, and the reason `why`.
     void report_plan_kept(std::size_t step, const std::string& why);
     // Prints that --reconfigure has ended after `step` steps, and the figures of a step.
@@ -60,6 +63,7 @@ private:
     double step_seconds_ = 0;     // total duration of the steps since the run was started or resumed
     std::size_t step_count_ = 0;  // number of these steps, printed or not
     bool has_reported_wait_ = false;
+    bool has_reported_full_cache_ = false;
     bool has_reported_lost_output_ = false;
 };
 

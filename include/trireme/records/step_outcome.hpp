@@ -13,6 +13,7 @@
 #include "trireme/plan/recompute.hpp"
 #include "trireme/records/elastic_decision.hpp"
 #include "trireme/records/energy_phases.hpp"
+#include "trireme/records/step_work.hpp"
 #include "trireme/setup/model_flops.hpp"
 
 namespace trireme::records {
@@ -34,16 +35,6 @@ struct GpuStates {
     std::vector<double> memory_clock_mhz = {};
     std::vector<double> celsius = {};
     std::vector<double> used_bytes = {};
-};
-
-// The work of all ranks in a step, and the memory of their optimizer.
-struct StepWorkCounts {
-    double forward_layers = 0;   // layers times micro-batches, over all teams
-    double backward_layers = 0;  // the same; frozen layers have no backward passes
-    double reduced_bytes = 0;    // gradients that ranks sent to other ranks to sum them
-    double moment_bytes = 0;     // optimizer moments
-
-    StepWorkCounts& operator+=(const StepWorkCounts& other);
 };
 
 // The outcome of a step. Equal on all ranks, except for `planning_seconds` and the predictions.
@@ -74,11 +65,12 @@ struct StepOutcome {
                                recomputed_bytes = {}, offloaded_bytes = {};
     std::optional<plan::Recompute> recompute = {};
     std::optional<ElasticDecision> elastic = {};
-    double compute_seconds = 0;               // in kernels; mean over the ranks
-    plan::RankWaits waits = {};               // mean over the ranks
-    std::vector<plan::RankTimes> ranks = {};  // per rank
-    std::vector<double> slowness = {};        // per rank, see plan::Observation; empty if no rank is slow
-    std::size_t peak_bytes = 0;               // peak memory since the start; maximum over the ranks
+    double compute_seconds = 0;                    // in kernels; mean over the ranks
+    plan::RankWaits waits = {};                    // mean over the ranks
+    std::vector<plan::RankTimes> ranks = {};       // per rank
+    std::vector<double> slowness = {};             // per rank, see plan::Observation; empty if no rank is slow
+    std::size_t peak_bytes = 0;                    // peak memory since the start; maximum over the ranks
+    std::optional<int> rank_with_full_cache = {};  // its node lacks memory for entries of the cache
     // Energy of each rank's device. Energy that a device consumes after its rank has ended the step counts for
     // the next step. Empty if some ranks are not measured.
     std::vector<EnergyPhases> energy_of_ranks = {};
@@ -112,6 +104,11 @@ struct RecordFields {
         padded_tokens,  // computed tokens, including padding
         forward_layers,
         backward_layers,
+        cached_layers,
+        cache_hits,
+        cache_misses,
+        cache_bytes,
+        cache_lacks_memory,  // 1 if the node lacks memory for entries of its cache
         reduced_bytes,
         moment_bytes,  // see StepWorkCounts
         peak_bytes,    // peak memory since the start

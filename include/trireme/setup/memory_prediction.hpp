@@ -24,6 +24,7 @@ struct SizedPlan {
     // Per rank: see PlanState::step_limits. Empty: only the largest micro-batches limit a step.
     std::span<const StepLimit> step_limits = {};
     std::span<const StepLevel> step_levels = {};  // see PlanState::step_levels
+    bool uses_cache = false;                      // see stage::PassVariant
 
     SizedPlan(const model::ModelConfig& model_config, const plan::Plan& run_plan, device::DType value_dtype,
               const std::vector<stage::BatchShape>& largest_shapes,
@@ -37,6 +38,7 @@ struct SizedPlan {
         : SizedPlan(job.model, state.plan, job.dtype, state.largest_microbatches, job.memory_space) {
         step_limits = state.step_limits;
         step_levels = state.step_levels;
+        uses_cache = config::uses_cache(job.config.policy);
     }
 };
 

@@ -13,6 +13,7 @@ struct StepSize {
     std::size_t targets = 0;       // terms of the loss, over all replicas
     double square_length_sum = 0;  // sum over samples of (tokens of the sample)^2
     int frozen_blocks = 0;         // see plan::Plan::frozen
+    double cached_fraction = 0;    // of the forward passes of frozen layers: those that were not computed
 };
 
 // The factors of a model from which the FLOPs of its training steps follow. Training needs 6 FLOPs per token

@@ -23,6 +23,9 @@
 #include "trireme/stage/gradient_exchange.hpp"
 #include "trireme/stage/predict.hpp"
 
+namespace trireme::cache {
+class SampleCache;
+}
 namespace trireme::rank {
 class RankGpu;
 }
@@ -65,9 +68,11 @@ struct Job {
     // The files of --profile. Null without this option, and in a simulation, which uses only their kernels.
     std::shared_ptr<const plan::RankProfiles> profiles = {};
     std::optional<plan::ClockCosts> clock_costs = {};  // those of the file that --clock-costs names, if any
-    std::shared_ptr<rank::RankGpu> gpu = {};           // GPU of this rank, if any; shared by copies of the job
-    std::vector<GpuClocks> gpu_clocks = {};            // per rank; empty without GPUs
-    SlowRun slow_run = {};                             // emulated slow ranks (--slow), which no policy may read
+    // Outputs of frozen layers, shared by the ranks of a node; null without --cache, and before the run begins.
+    std::shared_ptr<cache::SampleCache> cache = {};
+    std::shared_ptr<rank::RankGpu> gpu = {};  // GPU of this rank, if any; shared by copies of the job
+    std::vector<GpuClocks> gpu_clocks = {};   // per rank; empty without GPUs
+    SlowRun slow_run = {};                    // emulated slow ranks (--slow), which no policy may read
 };
 
 // A recomputation that all micro-batches of a step may have.

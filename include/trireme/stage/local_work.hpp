@@ -63,7 +63,8 @@ struct Execution {
     const schedule::Program& program;      // program of the rank's team for a single step
     RandomKey dropout_key = {};
     double label_smoothing = 0;
-    StepEvents* events = nullptr;  // null if parameters are not updated, as in evaluations
+    StepEvents* events = nullptr;        // null if parameters are not updated, as in evaluations
+    std::optional<CacheUse> cache = {};  // see Stage::forward()
 };
 
 // The micro-batches of one step. The micro-batches must stay valid until LocalStages::take_outcomes() is called

@@ -38,6 +38,7 @@ struct PassVariant {
     device::DType dtype = device::DType::f32;
     bool cuts_rows = false;  // sequence parallelism
     BackwardHalves halves = BackwardHalves::together;
+    bool uses_cache = false;    // the last frozen stage reads samples from a cache
     double resizing_limit = 0;  // maximum skipped fraction of the channels of a projection, see Resizing
     std::vector<layout::Migration> migrations = {};  // offloaded matmuls; ranks are numbered within the team
     layout::Spread spread = layout::Spread::tree;    // of messages between a slow rank and its helper ranks

@@ -2,41 +2,17 @@
 // all rows of a micro-batch or, with sequence parallelism, this rank's share of them.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <vector>
 
+#include "trireme/cache/sample_cache.hpp"
 #include "trireme/layout/box.hpp"
 #include "trireme/model/model.hpp"
-#include "trireme/plan/recompute.hpp"
+#include "trireme/stage/activation_stash.hpp"
 #include "trireme/stage/local_parameters.hpp"
 #include "trireme/stage/workspace.hpp"
 
 namespace trireme::stage {
-
-// The activation stash of an in-flight micro-batch in a stage: the tensors that its backward pass reads.
-struct ActivationStash {
-    ActivationStash(std::size_t bytes, device::MemorySpace memory_space)
-        : arena("activation", bytes, memory_space) {}
-
-    device::Arena arena;
-    std::byte* memory = nullptr;  // of the arena; null if the arena owns its memory
-    std::size_t weight_copy = 0;  // index of the copy of the weights that the passes read (see LocalParameters)
-    std::size_t gradient_copy = 0;  // index of the copy of the gradients to which the backward pass adds
-    // Per block of the stage: the recomputation of the micro-batch. Empty: that of StageSpec for all blocks.
-    std::vector<plan::Recompute> levels = {};
-    std::vector<model::LayerState> states = {};          // per layer
-    std::vector<device::ConstTensor> inputs = {};        // per layer: (rows of this rank, width), or absent
-    std::vector<device::ConstTensor> grad_outputs = {};  // per layer, for backward_weight(); like `inputs`
-
-    // Empties the stash for the next micro-batch, or for a repetition of its passes.
-    void clear() {
-        arena.release(0);
-        states.clear();
-        inputs.clear();
-        grad_outputs.clear();
-    }
-};
 
 // A stage on one rank.
 struct StageSpec {
@@ -48,12 +24,16 @@ struct StageSpec {
     std::size_t first_trained_layer = 0;
 };
 
-// Functions that passes call.
-struct PassEvents {
-    std::function<void()> after_layer = [] {};  // called after each layer, to progress messages
-    // Called after a layer has added its gradients, with the layer's parameters as indices in LocalParameters.
-    std::function<void(const std::vector<std::size_t>& parameters)> after_layer_gradients = [](const auto&) {};
+// Passes that read the outputs of frozen layers from a cache of samples.
+struct CacheUse {
+    cache::SampleCache& cache;
+    cache::Split split = cache::Split::train;  // to which the samples of the passes belong
 };
+
+// True if the last frozen layer of the model is in the stage, so that its passes may use a cache.
+inline bool ends_frozen_layers(const StageSpec& spec) {
+    return spec.first_trained_layer > spec.layers.begin && spec.first_trained_layer <= spec.layers.end();
+}
 
 class Stage {
 public:
@@ -76,6 +56,7 @@ public:
     bool is_trained() const { return first_trained_ < layers_.size(); }
     // True if no earlier stage is trained, so that backward passes compute no gradient of the stage's input.
     bool is_first_trained() const { return spec_.layers.begin <= spec_.first_trained_layer; }
+    bool ends_frozen_layers() const { return stage::ends_frozen_layers(spec_); }
     std::size_t width() const { return width_; }
     std::size_t count_layers() const { return layers_.size(); }
 
@@ -84,9 +65,20 @@ public:
     // `grad_output` are absent in the last stage. Only trained stages have backward passes.
 
     // Returns the output, which is in the stash. `input` must stay valid until the backward pass is done. An
-    // evaluation pass, and the pass of a frozen stage, stash only the output.
+    // evaluation pass, and the pass of a frozen stage, stash only the output. If `cache` is not null, the
+    // output of the frozen layers comes from run_with_cache().
     device::Tensor forward(const model::Pass& pass, device::ConstTensor input, ActivationStash& stash,
-                           Workspace& workspace, const PassEvents& events = {}) const;
+                           Workspace& workspace, const PassEvents& events = {},
+                           const CacheUse* cache = nullptr) const;
+    // Runs the frozen layers from layer `first_layer` of the stage on, which begins a block or is 0, and
+    // returns their output, the only tensor that is added to the stash.
+    device::Tensor run_frozen_layers(const model::Pass& pass, std::size_t first_layer,
+                                     device::ConstTensor input, ActivationStash& stash, Workspace& workspace,
+                                     const PassEvents& events) const;
+    // Returns the first layer of the stage, as an index in the stage, that a sample has not passed whose rows
+    // have left the first `depth` blocks. Returns nullopt if that layer is in an earlier stage.
+    std::optional<std::size_t> find_next_layer(int depth) const;
+    std::size_t count_frozen_layers() const { return first_trained_; }
 
     // Runs the backward pass: per layer, input gradients and then weight gradients. Writes `grad_input`.
     void backward(const model::Pass& pass, device::ConstTensor grad_output, device::Tensor grad_input,
@@ -105,6 +97,9 @@ public:
     }
 
 private:
+    std::size_t first_trained_block() const {  // index in block_ranges_; its size if all layers are frozen
+        return is_trained() ? block_of_layer_[first_trained_] : block_ranges_.size();
+    }
     bool is_trained_parameter(std::size_t layer, const model::ParameterSpec& spec) const;
     plan::Recompute find_level(const ActivationStash& stash, std::size_t block) const {
         return stash.levels.empty() ? spec_.recompute : stash.levels[block];
@@ -118,7 +113,7 @@ private:
     device::Tensor run_layers(const model::Pass& pass, layout::Range layers, device::ConstTensor input,
                               ActivationStash& stash, device::Arena& arena, const PassEvents& events) const;
     device::Tensor run_block(const model::Pass& pass, std::size_t block, device::ConstTensor input,
-                             ActivationStash& stash, device::Arena& block_activations,
+                             ActivationStash& stash, std::size_t stash_begin, device::Arena& block_activations,
                              const PassEvents& events) const;
     void backward_layer(const model::Pass& pass, std::size_t layer, device::ConstTensor grad_output,
                         device::Tensor grad_input, ActivationStash& stash) const;

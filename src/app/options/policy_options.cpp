@@ -181,6 +181,19 @@ std::vector<Option> make_freeze_options(config::FreezeConfig& freeze) {
     return all;
 }
 
+std::vector<Option> make_cache_options(config::CacheConfig& cache) {
+    return {
+        make_table_option({"cache", "",
+                           "outputs of the frozen layers per sample, in memory that the ranks of a node "
+                           "share"},
+                          cache.mode, config::cache_modes),
+        make_conditional(make_size_option({"cache-memory", "",
+                                           "limit of the cache per node; 0: half of the memory that the node "
+                                           "has left. Samples beyond the limit are computed in every epoch"},
+                                          cache.memory_bytes, 0),
+                         [&cache] { return cache.mode != config::CacheMode::off; }, {"a cache", "--cache on"})};
+}
+
 // With `freeze` or `both`, also sets --freeze and --auto-pipe, unless they were set before.
 Option make_elastic_option(config::PolicyConfig& policy) {
     Option option = make_choice_option(
@@ -225,6 +238,7 @@ std::vector<Option> make_policy_options(config::PolicyConfig& policy) {
     for (const Option& option : make_straggler_options(policy)) all.push_back(option);
     for (const Option& option : make_decision_options(policy)) all.push_back(option);
     for (const Option& option : make_freeze_options(policy.freeze)) all.push_back(option);
+    for (const Option& option : make_cache_options(policy.cache)) all.push_back(option);
     for (const Option& option : make_resize_options(policy.resize)) {
         all.push_back(make_conditional(option, [&policy] { return may_skip_channels(policy.straggler); },
                                        {"a policy that prunes channels", "--straggler resize or semi,"}));

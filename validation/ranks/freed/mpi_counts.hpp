@@ -7,8 +7,8 @@
 namespace trireme::validation {
 
 struct MpiCounts {
-    std::size_t sent_bytes = 0;      // by messages and collectives
-    std::size_t received_bytes = 0;  // lengths of posted receives, and results of collectives
+    std::size_t sent_bytes = 0;          // by messages and collectives
+    std::size_t received_bytes = 0;      // lengths of posted receives, and results of collectives
     std::vector<int> live_handles = {};  // communicators and groups, after each that is made
     std::vector<int> shared_files = {};  // count_shared_files(), before each group
 };

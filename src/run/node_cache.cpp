@@ -1,0 +1,51 @@
+#include "run/node_cache.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "trireme/comm/collectives.hpp"
+#include "trireme/device/machine.hpp"
+
+namespace trireme::run {
+namespace {
+
+// Returns half of the memory that remains on the node when its ranks have allocated `node_bytes`.
+std::size_t choose_default_limit(std::size_t node_bytes) {
+    std::size_t left = std::numeric_limits<std::size_t>::max();
+    for (const device::UsableMemory& memory : device::find_usable_memory())
+        left = std::min(left, memory.available_bytes);
+    return (left - std::min(left, node_bytes)) / 2;
+}
+
+std::vector<std::uint32_t> list_lengths(const std::vector<data::Sample>& samples) {
+    std::vector<std::uint32_t> lengths;
+    lengths.reserve(samples.size());
+    for (const data::Sample& sample : samples) lengths.push_back(sample.length);
+    return lengths;
+}
+
+}  // namespace
+
+std::shared_ptr<cache::SampleCache> make_node_cache(const setup::Job& job, const setup::RankMemory& rank_memory,
+                                                    const comm::Session& session,
+                                                    const device::WaitPolicy& wait_policy) {
+    const config::CacheConfig& config = job.config.policy.cache;
+    if (config.mode == config::CacheMode::off) return nullptr;
+    std::unique_ptr<comm::NodeMemory> memory = session.make_node_memory(wait_policy);
+    const std::size_t rank_bytes =
+        job.memory_space == device::MemorySpace::gpu ? rank_memory.copy_beside_gpu : rank_memory.total();
+    const auto ranks = static_cast<std::size_t>(memory->group().size());
+    std::size_t limit =
+        config.memory_bytes > 0 ? config.memory_bytes : choose_default_limit(ranks * rank_bytes);
+    limit = std::min(limit, memory->free_bytes().value_or(limit));
+    const std::vector<double> limits = all_gather(memory->group(), std::array{static_cast<double>(limit)});
+    return std::make_shared<cache::SampleCache>(
+        std::move(memory),
+        cache::SampleSizes{.train = list_lengths(job.samples.train),
+                           .validation = list_lengths(job.samples.validation),
+                           .row_bytes = job.model.width * byte_size(job.dtype)},
+        static_cast<std::size_t>(*std::ranges::min_element(limits)));
+}
+
+}  // namespace trireme::run

@@ -1,0 +1,198 @@
+#include "stage/cached_layers.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "stage/sample_selection.hpp"
+#include "trireme/base/numbers.hpp"
+#include "trireme/comm/collectives.hpp"
+#include "trireme/kernels/fill.hpp"
+#include "trireme/model/tensor_group.hpp"
+
+namespace trireme::stage {
+namespace {
+
+// A matmul of fewer rows may round differently (oneDNN 2.6), so a selection has at least this many rows if the
+// micro-batch has them.
+constexpr std::size_t min_rows = 16;
+
+class CachedLayers {
+public:
+    CachedLayers(const Stage& stage, const CacheUse& use, const model::Pass& pass, device::ConstTensor input,
+                 ActivationStash& stash, Workspace& workspace, const PassEvents& events)
+        : stage_(stage),
+          use_(use),
+          pass_(pass),
+          samples_(pass.batch.segments.size()),
+          input_(input),
+          stash_(stash),
+          workspace_(workspace),
+          events_(events) {}
+
+    device::Tensor run() {
+        const std::size_t stash_begin = stash_.arena.mark();
+        all_rows_ = stash_.arena.tensor(pass_.dtype, pass_.batch.rows(), stage_.width());
+        clear_padding();
+        const std::vector<int> depths = read_samples();
+        count(depths);
+        if (std::ranges::all_of(depths, [](int depth) { return depth == 0; })) {
+            stash_.arena.release(stash_begin);
+            return compute_all();
+        }
+        std::map<int, std::vector<std::size_t>> samples_of_depth;
+        for (std::size_t s = 0; s < samples_; ++s)
+            if (depths[s] < use_.cache.depth()) samples_of_depth[depths[s]].push_back(s);
+        for (const auto& [depth, samples] : samples_of_depth) compute(depth, samples);
+        return view_own_rows(pass_, all_rows_);
+    }
+
+private:
+    cache::SampleKey make_key(std::size_t sample) const {
+        const auto visit = static_cast<std::uint64_t>(pass_.batch.segments[sample].sample);
+        return {use_.split, visit % use_.cache.places().count_samples(use_.split)};
+    }
+
+    template <class View>
+    View view_sample(const View& all_rows, std::size_t sample) const {
+        const kernels::Segment& segment = pass_.batch.segments[sample];
+        return all_rows.row_range(segment.begin, segment.length);
+    }
+
+    // Reads a sample to its rows and returns its depth; 0 if there is no entry with which this stage can begin.
+    int read(std::size_t sample) {
+        const int depth = use_.cache.read(make_key(sample), view_sample(all_rows_, sample));
+        return depth > 0 && stage_.find_next_layer(depth) ? depth : 0;
+    }
+
+    // Returns the depth of each sample, which is equal on all ranks of the team. Another team may replace an
+    // entry while this team reads it. Ranks that have read the older entry then read it again. Ranks on
+    // different nodes may have different entries, which none of them uses.
+    std::vector<int> read_samples() {
+        std::vector<int> depths(samples_);
+        for (std::size_t s = 0; s < samples_; ++s) depths[s] = read(s);
+        if (pass_.group == nullptr) return depths;
+        std::vector<std::size_t> unequal = find_unequal(depths);
+        if (unequal.empty()) return depths;
+        for (const std::size_t s : unequal) depths[s] = read(s);
+        for (const std::size_t s : find_unequal(depths)) depths[s] = 0;
+        return depths;
+    }
+
+    // Returns the samples whose depth differs between the ranks of the team.
+    std::vector<std::size_t> find_unequal(const std::vector<int>& depths) const {
+        const std::vector<double> of_ranks =
+            all_gather(pass_.group->communicator, std::vector<double>(depths.begin(), depths.end()));
+        std::vector<std::size_t> unequal;
+        for (std::size_t s = 0; s < samples_; ++s) {
+            for (std::size_t i = s; i < of_ranks.size(); i += samples_) {
+                if (of_ranks[i] == of_ranks[s]) continue;
+                unequal.push_back(s);
+                break;
+            }
+        }
+        return unequal;
+    }
+
+    // Counts the samples that the cache has, and the part of the layers that is not computed.
+    void count(const std::vector<int>& depths) {
+        double cached_layers = 0;
+        for (const int depth : depths) {
+            ++(depth > 0 ? pass_.stream.cache_visits.hits : pass_.stream.cache_visits.misses);
+            if (depth > 0) cached_layers += static_cast<double>(*stage_.find_next_layer(depth));
+        }
+        if (samples_ > 0) cached_layers /= static_cast<double>(samples_);
+        pass_.stream.layer_passes.cached += cached_layers;
+        pass_.stream.layer_passes.forward -= cached_layers;
+    }
+
+    void clear_padding() {
+        std::size_t rows = 0;
+        for (const kernels::Segment& segment : pass_.batch.segments) rows += segment.length;
+        if (rows < pass_.batch.rows()) launch(pass_.stream, kernels::Fill{.output = all_rows_, .value = 0});
+    }
+
+    // Computes the whole micro-batch, as without a cache.
+    device::Tensor compute_all() {
+        const device::Tensor output = stage_.run_frozen_layers(pass_, 0, input_, stash_, workspace_, events_);
+        const device::ArenaScope scope(stash_.arena);
+        const device::ConstTensor all_rows = gather_all_rows(pass_, output, stash_.arena);
+        for (std::size_t s = 0; s < samples_; ++s) use_.cache.write(make_key(s), view_sample(all_rows, s));
+        return output;
+    }
+
+    // Computes the frozen layers after the first `depth` blocks for `samples`; 0 for all layers.
+    void compute(int depth, std::vector<std::size_t> samples) {
+        const device::ArenaScope scope(stash_.arena);
+        const std::size_t computed = samples.size();
+        add_samples(samples);
+        const SampleSelection selection(pass_.batch, samples, stash_.arena);
+        const model::Pass pass = make_pass(selection);
+        const std::size_t first_layer = depth == 0 ? 0 : *stage_.find_next_layer(depth);
+        const device::ConstTensor input = select_input(depth, selection, pass);
+        const device::Tensor output =
+            stage_.run_frozen_layers(pass, first_layer, input, stash_, workspace_, events_);
+        const device::ConstTensor rows = gather_all_rows(pass, output, stash_.arena);
+        selection.scatter(rows, all_rows_, computed);
+        for (std::size_t s = 0; s < computed; ++s)
+            use_.cache.write(make_key(samples[s]), view_sample(all_rows_, samples[s]));
+    }
+
+    // Adds samples whose results are not used, until there are min_rows rows.
+    void add_samples(std::vector<std::size_t>& samples) const {
+        std::size_t rows = 0;
+        for (const std::size_t s : samples) rows += pass_.batch.segments[s].length;
+        for (std::size_t s = 0; s < samples_ && rows < min_rows; ++s) {
+            if (std::ranges::find(samples, s) != samples.end()) continue;
+            samples.push_back(s);
+            rows += pass_.batch.segments[s].length;
+        }
+    }
+
+    model::Pass make_pass(const SampleSelection& selection) const {
+        return {.stream = pass_.stream,
+                .batch = selection.batch(),
+                .scratch = pass_.scratch,
+                .dtype = pass_.dtype,
+                .group = pass_.group};
+    }
+
+    // Returns the own rows of the samples at the input of the first layer that is computed; absent for the
+    // first layer of the model.
+    device::ConstTensor select_input(int depth, const SampleSelection& selection, const model::Pass& pass) {
+        if (depth == 0 && stage_.is_first()) return {};
+        const device::Tensor selected = stash_.arena.tensor(pass.dtype, pass.batch.rows(), stage_.width());
+        const device::ArenaScope scope(stash_.arena);
+        selection.gather(depth == 0 ? gather_all_rows(pass_, input_, stash_.arena) : all_rows_, selected);
+        return view_own_rows(pass, selected);
+    }
+
+    const Stage& stage_;
+    const CacheUse& use_;
+    const model::Pass& pass_;
+    const std::size_t samples_;
+    device::ConstTensor input_;
+    ActivationStash& stash_;
+    Workspace& workspace_;
+    const PassEvents& events_;
+    device::Tensor all_rows_ = {};  // the rows of the micro-batch at the output of the frozen layers
+};
+
+}  // namespace
+
+// While samples are computed apart, the stash holds the rows of all samples, the inputs of the model for these
+// samples, and their rows before and after the layers. With sequence parallelism, the latter are gathered.
+std::size_t count_stash_bytes_with_cache(const model::ModelConfig& model, const BatchShape& batch,
+                                         const PassVariant& variant) {
+    const std::size_t row_bytes = round_up_to_cache_lines(batch.rows * model.width * byte_size(variant.dtype));
+    device::Arena inputs("input", 0, device::MemorySpace::ghost);
+    make_ghost_batch(model, {.segments = batch.segments, .rows = batch.rows, .predicted_rows = 0}, inputs);
+    return inputs.peak() + (variant.cuts_rows ? 4 : 3) * row_bytes;
+}
+
+device::Tensor run_with_cache(const Stage& stage, const CacheUse& use, const model::Pass& pass,
+                              device::ConstTensor input, ActivationStash& stash, Workspace& workspace,
+                              const PassEvents& events) {
+    return CachedLayers(stage, use, pass, input, stash, workspace, events).run();
+}
+
+}  // namespace trireme::stage

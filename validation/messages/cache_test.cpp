@@ -1,0 +1,79 @@
+// Runs with a cache of the outputs of frozen layers: what they print, count and refuse.
+#include <filesystem>
+
+#include "messages/straggler_runs.hpp"
+
+namespace trireme::messages {
+namespace {
+
+class Cache : public Stragglers {
+protected:
+    Outcome train_frozen(const std::string& options, int ranks = 0) const {
+        return run("train " + std::string(of_model) + "--frozen 1 --log-every 1 " + options, ranks);
+    }
+
+    static std::size_t count_shared_files() {
+        std::size_t files = 0;
+        for ([[maybe_unused]] const auto& file : std::filesystem::directory_iterator("/dev/shm")) ++files;
+        return files;
+    }
+};
+
+TEST_F(Cache, IsShownByTheHeaderAndByEachStep) {
+    const std::size_t files = count_shared_files();
+
+    const Outcome outcome = train_frozen("--epochs 2 --cache on --run-dir run", 2);
+
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_TRUE(has(outcome.out, "\ncache     up to ")) << outcome.out;
+    EXPECT_TRUE(has(outcome.out, " MB per node: ")) << outcome.out;
+    EXPECT_TRUE(has(outcome.out, "  frozen 1/2, cache 0 %  ")) << outcome.out;
+    EXPECT_TRUE(has(outcome.out, "  frozen 1/2, cache 100 %  ")) << outcome.out;
+    EXPECT_EQ(count_shared_files(), files);
+}
+
+// The entries that fit are the same in every epoch.
+TEST_F(Cache, HoldsTheSamplesThatFit) {
+    const Outcome outcome = train_frozen("--epochs 4 --cache on --cache-memory 40kB --run-dir run");
+
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const std::vector<json> all = training_steps("run");
+    double hits = 0, misses = 0;
+    for (const json& step : all) {
+        hits += step["cache"]["hits"].get<double>();
+        misses += step["cache"]["misses"].get<double>();
+        EXPECT_LE(step["cache"]["bytes"], 40'000);
+    }
+    const std::string line = outcome.out.substr(outcome.out.find("\ncache "));
+    const std::size_t placed = std::stoul(line.substr(line.find("node: ") + 6));
+    const std::size_t samples = std::stoul(line.substr(line.find(" of ") + 4));
+    EXPECT_GT(placed, 0U);
+    EXPECT_LT(placed, samples);
+    // The last step may visit samples of a fifth epoch.
+    const double extra_visits = hits + misses - 4 * static_cast<double>(samples);
+    EXPECT_GE(hits, 3 * static_cast<double>(placed));
+    EXPECT_LE(hits, 3 * static_cast<double>(placed) + extra_visits);
+}
+
+TEST_F(Cache, IsRefusedWhereItCannotBeExact) {
+    const std::string training = "--steps 3 " + std::string(of_model);
+
+    write("words.txt", "one\n\ntwo\n\nthree\n");
+    const Outcome prepared = run("prepare words.txt --special-tokens bert --quiet --output words.h5");
+    ASSERT_EQ(prepared.code, 0) << prepared.err;
+    expect_refusal("train --cache on --task masked --model bert-tiny --corpus words.h5 --steps 3",
+                   {"--cache cannot be combined with --task masked, whose samples differ between epochs"});
+    expect_refusal("train --cache-memory 1GB --frozen 1 " + training, {"--cache-memory", "--cache on"});
+    expect_refusal("simulate --ranks 4 --cluster double.json --math off --cache on --frozen 1 " + training,
+                   {"--cache does not work with --math off"});
+}
+
+TEST_F(Cache, SaysThatNothingIsFrozen) {
+    const Outcome outcome = run("train --cache on --steps 3 " + std::string(of_model));
+
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_TRUE(has(outcome.out, "\ncache     nothing to do, because nothing is frozen\n")) << outcome.out;
+}
+
+}  // namespace
+}  // namespace trireme::messages
