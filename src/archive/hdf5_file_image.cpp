@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "archive/file_writing.hpp"
 #include "archive/hdf5_advice.hpp"
@@ -19,12 +20,21 @@ namespace {
 // Folders to try in this order. /tmp may be on disk.
 constexpr std::array<const char*, 2> memory_folders{"/dev/shm", "/tmp"};
 
+// False if the folder is nearly full. The files have the metadata of a checkpoint, but not its values.
+bool has_space(const char* folder) {
+    constexpr std::uintmax_t max_metadata_bytes = 64 << 20;
+    std::error_code error;
+    const std::filesystem::space_info space = std::filesystem::space(folder, error);
+    return error || space.available >= max_metadata_bytes;
+}
+
 // A sparse temporary file in one of `memory_folders`. HDF5 can open it by its name until remove_name() is
 // called. Without a name, the file vanishes when it is closed.
 class MemoryFile {
 public:
     MemoryFile() {
         for (const char* folder : memory_folders) {
+            if (folder != memory_folders.back() && !has_space(folder)) continue;
             path_ = cat(folder, "/trireme-", make_random_digits());
             descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
             if (descriptor_ >= 0) return;

@@ -18,6 +18,11 @@ std::size_t choose_default_limit(std::size_t node_bytes) {
     return (left - std::min(left, node_bytes)) / 2;
 }
 
+// Returns the part of the free shared memory that the cache may use: other programs, and messages, need some.
+std::size_t choose_shared_limit(std::size_t free_bytes, std::size_t reserved_bytes) {
+    return (free_bytes - std::min(free_bytes, reserved_bytes)) / 8 * 7;
+}
+
 std::vector<std::uint32_t> list_lengths(const std::vector<data::Sample>& samples) {
     std::vector<std::uint32_t> lengths;
     lengths.reserve(samples.size());
@@ -28,7 +33,7 @@ std::vector<std::uint32_t> list_lengths(const std::vector<data::Sample>& samples
 }  // namespace
 
 std::shared_ptr<cache::SampleCache> make_node_cache(const setup::Job& job, const setup::RankMemory& rank_memory,
-                                                    const comm::Session& session,
+                                                    std::size_t shared_bytes, const comm::Session& session,
                                                     const device::WaitPolicy& wait_policy) {
     const config::CacheConfig& config = job.config.policy.cache;
     if (config.mode == config::CacheMode::off) return nullptr;
@@ -38,7 +43,8 @@ std::shared_ptr<cache::SampleCache> make_node_cache(const setup::Job& job, const
     const auto ranks = static_cast<std::size_t>(memory->group().size());
     std::size_t limit =
         config.memory_bytes > 0 ? config.memory_bytes : choose_default_limit(ranks * rank_bytes);
-    limit = std::min(limit, memory->free_bytes().value_or(limit));
+    if (const auto free_bytes = memory->free_bytes())
+        limit = std::min(limit, choose_shared_limit(*free_bytes, shared_bytes));
     const std::vector<double> limits = all_gather(memory->group(), std::array{static_cast<double>(limit)});
     return std::make_shared<cache::SampleCache>(
         std::move(memory),

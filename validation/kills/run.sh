@@ -16,7 +16,8 @@
 #   - a message says which rank died (MPICH: that a rank died);
 #   - survivors have begun no checkpoint, and completed only checkpoints that were begun before the kill;
 #   - the next start resumes from the last complete checkpoint, and all losses are, to the last digit, those of an
-#     undisturbed run that follows the same decisions (freeze and pipe: that makes its own decisions).
+#     undisturbed run that follows the same decisions (freeze and pipe: that makes its own decisions, and has no
+#     cache of frozen outputs, while the killed runs have one).
 #
 # POLICIES (environment variable) selects among these ways, for example POLICIES=freeze.
 #
@@ -178,8 +179,8 @@ options_of_policy() {
     case $policy in
         recorded) options=(--decisions "$work/recorded.jsonl") ;;
         uneven) options=(--straggler uneven --look-every $between_changes --slow "rank=1,factor=8,steps=3:14") ;;
-        freeze) options=("${freeze[@]}") ;;
-        pipe) options=("${pipe[@]}") ;;
+        freeze) options=("${freeze[@]}" --cache on) ;;
+        pipe) options=("${pipe[@]}" --cache on) ;;
     esac
     options+=(--resume auto)
 }
