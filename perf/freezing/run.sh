@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Trains vit-tiny on images on two ranks on two cores: with --freeze schedule, and without it as two replicas and
-# as two pipeline stages. Compares the seconds of all steps and plan changes.
+# Trains vit-tiny on images on two ranks on two cores: with --freeze schedule, also with a cache of the frozen outputs,
+# and without it as two replicas and as two pipeline stages. Compares the seconds of all steps and plan changes.
 #
 #   IMAGES=FILE perf/freezing/run.sh BUILD OUTPUT.json [ROUNDS=7]
 #
@@ -64,6 +64,7 @@ way() {
         data) train data --data 2 ;;
         pipe) train pipe --pipe 2 --microbatches 8 ;;
         freeze) train freeze --data 2 --freeze schedule --freeze-alpha "$alpha" ;;
+        cache) train cache --data 2 --freeze schedule --freeze-alpha "$alpha" --cache on ;;
     esac
     touch "$round/$1.done"
 }
@@ -76,8 +77,8 @@ END
 "$program" --version > "$records/version.txt"
 "$program" prepare "$images" --quiet --output "$records/corpus.h5"
 
-ways=(data gemm freeze pipe)
-backwards=(pipe freeze gemm data)
+ways=(data gemm cache freeze pipe)
+backwards=(pipe freeze cache gemm data)
 for number in $(seq "$rounds"); do
     round=$records/$number
     mkdir -p "$round"
