@@ -36,9 +36,8 @@ public:
     void write(SampleKey key, device::ConstTensor rows);
 
     const Places& places() const { return places_; }
-    std::size_t held_bytes() const {
-        return held_bytes_;
-    }  // bytes of entries that this rank was the first to write
+    // Returns the bytes of the entries that this rank was the first to write.
+    std::size_t held_bytes() const { return held_bytes_; }
     // True if the node lacks memory for a sample that has a place. Such a sample gets no entry.
     bool lacks_memory() const { return *lacks_memory_ != 0; }
 
