@@ -51,4 +51,8 @@ if(TRIREME_SANITIZE)
   # The instrumentation adds paths that the program does not have, and GCC warns of uninitialised values on
   # them.
   target_compile_options(trireme_warnings INTERFACE -Wno-maybe-uninitialized)
+  # ThreadSanitizer ignores fences. Those of comm order accesses of processes, which it does not see.
+  if(TRIREME_SANITIZE STREQUAL "thread")
+    target_compile_options(trireme_warnings INTERFACE -Wno-tsan)
+  endif()
 endif()
