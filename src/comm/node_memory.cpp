@@ -6,9 +6,11 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "trireme/base/error.hpp"
 #include "trireme/comm/collectives.hpp"
@@ -19,8 +21,8 @@ namespace {
 
 constexpr const char* folder = "/dev/shm";
 
-std::string describe_failure(const char* action) {
-    return cat("the ranks of this node cannot share memory: ", action, ": ", std::strerror(errno));
+std::string describe_failure(const std::string& name) {
+    return cat("the ranks of this node cannot share memory: ", name, ": ", std::strerror(errno));
 }
 
 }  // namespace
@@ -48,21 +50,22 @@ void NodeMemory::allocate(std::size_t bytes) {
     synchronize();
 }
 
-// The first rank makes a file that never has a name, so that nothing remains of it however the job ends. The
-// other ranks open the file by the entry of the first rank's descriptor in /proc.
+// The first rank makes a file, and removes its name when the other ranks have opened it.
 void NodeMemory::map(std::size_t bytes) {
-    std::string failure;
     std::string path;
+    std::string failure;
     if (group_->rank() == 0) {
-        file_ = ::open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-        if (file_ < 0 || ::ftruncate(file_, static_cast<off_t>(bytes)) != 0)
-            failure = describe_failure("a file in /dev/shm");
-        path = cat("/proc/", ::getpid(), "/fd/", file_);
+        path = cat(folder, "/trireme-XXXXXX");
+        file_ = ::mkostemp(path.data(), O_CLOEXEC);
+        if (file_ < 0 || ::ftruncate(file_, static_cast<off_t>(bytes)) != 0) failure = describe_failure(path);
+        if (file_ < 0) path.clear();
     }
-    path = all_gather(*group_, failure.empty() ? path : std::string()).front();
-    if (group_->rank() != 0 && !path.empty()) file_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-    if (failure.empty() && file_ < 0) failure = describe_failure("the file of the first rank");
-    if (failure.empty() && bytes > 0) {
+    path = all_gather(*group_, path).front();
+    if (group_->rank() != 0 && !path.empty()) {
+        file_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+        if (file_ < 0) failure = describe_failure(path);
+    }
+    if (failure.empty() && file_ >= 0 && bytes > 0) {
         void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
         if (memory == MAP_FAILED) {
             failure = describe_failure("mmap");
@@ -71,15 +74,21 @@ void NodeMemory::map(std::size_t bytes) {
             bytes_ = bytes;
         }
     }
-    for (const std::string& each : all_gather(*group_, failure))
+    const std::vector<std::string> failures = all_gather(*group_, failure);
+    if (group_->rank() == 0 && !path.empty()) ::unlink(path.c_str());
+    for (const std::string& each : failures)
         if (!each.empty()) throw ResourceError(each);
 }
 
-// Writing to memory that a full file system cannot provide raises a signal (SIGBUS).
+// Writing to memory that a full file system cannot provide raises a signal (SIGBUS). A rank that is stopped and
+// continued interrupts the call.
 bool NodeMemory::reserve(std::size_t offset, std::size_t bytes) {
     if (bytes == 0) return true;
-    errno = ::posix_fallocate(file_, static_cast<off_t>(offset), static_cast<off_t>(bytes));
-    return errno == 0;
+    int error = EINTR;
+    while (error == EINTR)
+        error = ::posix_fallocate(file_, static_cast<off_t>(offset), static_cast<off_t>(bytes));
+    errno = error;
+    return error == 0;
 }
 
 void NodeMemory::release() {

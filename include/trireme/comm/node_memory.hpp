@@ -9,8 +9,9 @@
 
 namespace trireme::comm {
 
-// Memory that the ranks of group() share; all of them are on one node. The memory is a file in /dev/shm that
-// has no name, so that nothing remains of it when the ranks have ended. Made by Session::make_node_memory().
+// Memory that the ranks of group() share; all of them are on one node. The memory is a file in /dev/shm whose
+// name is removed when all ranks have opened it. The file vanishes when the last of them ends, even if it is
+// killed. Made by Session::make_node_memory().
 class NodeMemory {
 public:
     explicit NodeMemory(std::unique_ptr<Communicator> group);
