@@ -5,17 +5,13 @@
 #include <numeric>
 #include <utility>
 
+#include "trireme/base/numbers.hpp"
 #include "trireme/base/random.hpp"
 
 namespace trireme::cache {
 namespace {
 
 constexpr std::size_t no_place = std::numeric_limits<std::size_t>::max();
-
-std::size_t round_up_to_alignment(std::size_t bytes) {
-    constexpr std::size_t alignment_bytes = 64;
-    return (bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
-}
 
 // Returns the numbers 0 to `count` - 1 in a random order that is always the same (Fisher and Yates).
 std::vector<std::size_t> shuffle(std::size_t count) {
@@ -41,7 +37,7 @@ Places::Places(SampleSizes sizes, std::size_t limit_bytes)
 void Places::place(Split split, std::size_t limit_bytes) {
     const std::size_t first = split == Split::train ? 0 : sizes_.train.size();
     for (const std::size_t sample : shuffle(list(split).size())) {
-        const std::size_t bytes = round_up_to_alignment(list(split)[sample] * sizes_.row_bytes);
+        const std::size_t bytes = round_up_to_cache_lines(list(split)[sample] * sizes_.row_bytes);
         if (bytes_ + bytes > limit_bytes) return;
         offsets_[first + sample] = bytes_;
         bytes_ += bytes;

@@ -10,12 +10,13 @@
 namespace trireme::run {
 namespace {
 
-// Returns half of the memory that remains on the node when its ranks have allocated `node_bytes`.
-std::size_t choose_default_limit(std::size_t node_bytes) {
+// Returns the memory that remains on the node, and in its memory control group, when its ranks have allocated
+// `node_bytes`.
+std::size_t find_left_bytes(std::size_t node_bytes) {
     std::size_t left = std::numeric_limits<std::size_t>::max();
     for (const device::UsableMemory& memory : device::find_usable_memory())
         left = std::min(left, memory.available_bytes);
-    return (left - std::min(left, node_bytes)) / 2;
+    return left - std::min(left, node_bytes);
 }
 
 // Returns the part of the free shared memory that the cache may use: other programs, and messages, need some.
@@ -41,8 +42,8 @@ std::shared_ptr<cache::SampleCache> make_node_cache(const setup::Job& job, const
     const std::size_t rank_bytes =
         job.memory_space == device::MemorySpace::gpu ? rank_memory.copy_beside_gpu : rank_memory.total();
     const auto ranks = static_cast<std::size_t>(memory->group().size());
-    std::size_t limit =
-        config.memory_bytes > 0 ? config.memory_bytes : choose_default_limit(ranks * rank_bytes);
+    const std::size_t left_bytes = find_left_bytes(ranks * rank_bytes);
+    std::size_t limit = config.memory_bytes > 0 ? std::min(config.memory_bytes, left_bytes) : left_bytes / 2;
     if (const auto free_bytes = memory->free_bytes())
         limit = std::min(limit, choose_shared_limit(*free_bytes, shared_bytes));
     const std::vector<double> limits = all_gather(memory->group(), std::array{static_cast<double>(limit)});

