@@ -13,7 +13,8 @@ namespace {
 
 std::vector<RankMemory> predict_memory(const Job& job, const PlanState& state, const plan::Plan& plan,
                                        const stage::GradientPlan& gradients) {
-    const SizedPlan sized_plan(job.model, plan, job.dtype, state.largest_microbatches, job.memory_space);
+    SizedPlan sized_plan(job.model, plan, job.dtype, state.largest_microbatches, job.memory_space);
+    sized_plan.uses_cache = uses_cache(job.config.policy);
     return predict_memory_of_ranks(sized_plan, &job.config.optimizer, gradients,
                                    static_cast<int>(job.memory_limits.size()),
                                    job.config.run.checkpoint_every > 0);

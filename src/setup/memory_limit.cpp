@@ -26,6 +26,7 @@ std::vector<Need> list_needs(const plan::Plan& plan, const PlannedRun& run) {
     SizedPlan sized_plan(run.model, plan, run.dtype, run.largest_microbatches,
                          find_memory_space(run.config.precision.device));
     sized_plan.step_levels = run.step_levels;
+    sized_plan.uses_cache = uses_cache(run.config.policy);
     const stage::GradientPlan gradients = make_gradient_plan(sized_plan);
     const optim::OptimizerConfig* optimizer = run.trains ? &run.config.optimizer : nullptr;
     const bool saves_checkpoints = run.config.run.checkpoint_every > 0;

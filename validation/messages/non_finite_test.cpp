@@ -18,6 +18,14 @@ TEST_F(NonFinite, IsReportedWithRankLayerMicrobatchAndStep) {
         << read("run/summary.json");
 }
 
+// The step that searches for the value computes the frozen layers again.
+TEST_F(NonFinite, IsReportedForAFrozenLayerWhoseOutputIsCached) {
+    const Outcome outcome = train("--device cpu --frozen 2 --cache on");
+
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    EXPECT_NE(outcome.err.find(cause_of_nan), std::string::npos) << outcome.err;
+}
+
 // Rank 0 receives the NaN as a gradient, and is not named.
 TEST_F(NonFinite, IsReportedForTheRankOfItsOriginInAPipeline) {
     const Outcome outcome = train("--device cpu --pipe 2", 2);

@@ -106,6 +106,7 @@ std::vector<setup::RankMemory> predict_memory(const ForecastInputs& inputs, cons
                                 inputs.memory_space);
     sized_plan.step_limits = inputs.step_limits;
     sized_plan.step_levels = inputs.step_levels;
+    sized_plan.uses_cache = uses_cache(run.policy);
     const stage::GradientPlan gradients = make_gradient_plan(sized_plan);
     const bool saves_checkpoints = run.run.checkpoint_every > 0;
     return predict_memory_of_ranks(sized_plan, &run.optimizer, gradients, ranks, saves_checkpoints);

@@ -187,6 +187,7 @@ schedule::StepCosts add_costs(const config::RunConfig& run, int ranks, const set
                                 inputs.memory_space);
     sized_plan.step_limits = inputs.step_limits;
     sized_plan.step_levels = inputs.step_levels;
+    sized_plan.uses_cache = uses_cache(run.policy);
     const stage::GradientPlan gradients = make_gradient_plan(sized_plan);
     const setup::PricedPlan priced{inputs.model, inputs.plan, inputs.dtype, run.optimizer, gradients};
     setup::StepCostPredictor predictor(priced, machine);

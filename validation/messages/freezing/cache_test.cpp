@@ -57,6 +57,20 @@ TEST_F(Cache, IsRefusedWhereItCannotBeExact) {
                    {"--cache does not work with --math off"});
 }
 
+// The samples that are computed apart from the others need memory.
+TEST_F(Cache, CountsForTheMemoryLimit) {
+    const std::string options = "--steps 1 --frozen 1 --recompute full --dry-run --memory-limit ";
+    const Outcome refused = run("train " + std::string(of_model) + options + "1");
+    ASSERT_EQ(refused.code, 2) << refused.err;
+    std::string needed = refused.err.substr(refused.err.find("needs ") + 6);
+    needed.resize(needed.find(" bytes"));
+    std::erase(needed, ',');
+
+    EXPECT_EQ(run("train " + std::string(of_model) + options + needed).code, 0);
+    expect_refusal("train " + std::string(of_model) + options + needed + " --cache on",
+                   {"rank 0 needs ", "--memory-limit"});
+}
+
 TEST_F(Cache, SaysThatNothingIsFrozen) {
     const Outcome outcome = run("train --cache on --steps 3 " + std::string(of_model));
 
