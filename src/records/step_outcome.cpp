@@ -6,6 +6,7 @@
 #include <string>
 
 #include "trireme/base/error.hpp"
+#include "trireme/plan/plan.hpp"
 
 namespace trireme::records {
 namespace {
@@ -151,10 +152,10 @@ void add_records(const comm::GatheredNumbers& all, device::MemorySpace memory_sp
     const auto full_cache = std::ranges::find(full_caches, 1);
     if (full_cache != full_caches.end())
         outcome.rank_with_full_cache = static_cast<int>(full_cache - full_caches.begin());
-    const double frozen_layers = 1 + 2 * outcome.size.frozen_blocks;  // the embedding and the blocks
-    outcome.size.cached_fraction =
-        outcome.work.cached_layers /
-        (frozen_layers * static_cast<double>(std::max<std::size_t>(outcome.microbatches, 1)));
+    const std::size_t frozen_passes =
+        plan::find_first_trained_layer(outcome.size.frozen_blocks) * outcome.microbatches;
+    if (frozen_passes > 0)
+        outcome.size.cached_fraction = outcome.work.cached_layers / static_cast<double>(frozen_passes);
     outcome.peak_bytes = static_cast<std::size_t>(all.max(RecordFields::peak_bytes));
     outcome.energy_of_ranks = list_energy(all);
     outcome.stop = find_stop(all);

@@ -12,8 +12,8 @@
 namespace trireme::stage {
 namespace {
 
-// A matmul of fewer rows may round differently (oneDNN 2.6), so a selection has at least this many rows if the
-// micro-batch has them.
+// A matmul of fewer rows may round differently on one thread, as measured with oneDNN 2.6. A selection has at
+// least this many rows if the micro-batch has them.
 constexpr std::size_t min_rows = 16;
 
 class CachedLayers {
@@ -65,32 +65,17 @@ private:
     }
 
     // Returns the depth of each sample, which is equal on all ranks of the team. Another team may replace an
-    // entry while this team reads it. Ranks that have read the older entry then read it again. Ranks on
-    // different nodes may have different entries, which none of them uses.
+    // entry while this team reads it, and ranks on different nodes may have different entries. The team
+    // computes such samples.
     std::vector<int> read_samples() {
         std::vector<int> depths(samples_);
         for (std::size_t s = 0; s < samples_; ++s) depths[s] = read(s);
         if (pass_.group == nullptr) return depths;
-        std::vector<std::size_t> unequal = find_unequal(depths);
-        if (unequal.empty()) return depths;
-        for (const std::size_t s : unequal) depths[s] = read(s);
-        for (const std::size_t s : find_unequal(depths)) depths[s] = 0;
+        const std::vector<double> own_depths(depths.begin(), depths.end());
+        const std::vector<double> gathered = all_gather(pass_.group->communicator, own_depths);
+        for (std::size_t i = 0; i < gathered.size(); ++i)
+            if (gathered[i] != gathered[i % samples_]) depths[i % samples_] = 0;
         return depths;
-    }
-
-    // Returns the samples whose depth differs between the ranks of the team.
-    std::vector<std::size_t> find_unequal(const std::vector<int>& depths) const {
-        const std::vector<double> of_ranks =
-            all_gather(pass_.group->communicator, std::vector<double>(depths.begin(), depths.end()));
-        std::vector<std::size_t> unequal;
-        for (std::size_t s = 0; s < samples_; ++s) {
-            for (std::size_t i = s; i < of_ranks.size(); i += samples_) {
-                if (of_ranks[i] == of_ranks[s]) continue;
-                unequal.push_back(s);
-                break;
-            }
-        }
-        return unequal;
     }
 
     // Counts the samples that the cache has, and the part of the layers that is not computed.

@@ -1,4 +1,4 @@
-// The output of the frozen layers of a stage, as far as possible from a cache of samples.
+// Runs the frozen layers of a stage with a cache of their outputs.
 #pragma once
 
 #include "trireme/stage/predict.hpp"
@@ -7,9 +7,9 @@
 namespace trireme::stage {
 
 // Collective over pass.group. Returns the output of the stage's frozen layers, a view of the only tensor that
-// is added to the stash: the rows of all samples. Reads the samples of which the cache has entries. Computes
-// the other samples, and those that have passed fewer frozen blocks than there are now, and writes them to the
-// cache. The rows of padding are 0.
+// is added to the stash: the rows of all samples. Reads the samples that are in the cache. Computes the
+// others, and the new blocks of samples whose entry has fewer frozen blocks than the plan, and writes both to
+// the cache. The rows of padding are 0.
 device::Tensor run_with_cache(const Stage& stage, const CacheUse& use, const model::Pass& pass,
                               device::ConstTensor input, ActivationStash& stash, Workspace& workspace,
                               const PassEvents& events);

@@ -213,7 +213,7 @@ void LocalStages::forward(const schedule::Instruction& instruction) {
     in_flight.stash->weight_copy = find_weight_copy(instruction);
     const Stage& stage = find_stage(instruction.stage);
     const model::Pass pass = make_pass(instruction.microbatch);
-    const bool uses_cache = execution_->cache && stage.ends_frozen_layers();
+    const bool uses_cache = execution_->cache && stage.ends_frozen_layers() && stream_->check == nullptr;
     in_flight.output = ghosts_ ? ghosts_->forward({instruction, stage, pass, *in_flight.stash, events_}, input)
                                : stage.forward(pass, input, *in_flight.stash, buffers_.workspace(), events_,
                                                uses_cache ? &*execution_->cache : nullptr);

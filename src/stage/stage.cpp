@@ -7,6 +7,7 @@
 #include "trireme/kernels/rows.hpp"
 #include "trireme/model/model.hpp"
 #include "trireme/model/tensor_group.hpp"
+#include "trireme/plan/plan.hpp"
 
 namespace trireme::stage {
 namespace {
@@ -238,9 +239,8 @@ device::Tensor Stage::run_frozen_layers(const model::Pass& pass, std::size_t fir
     return output;
 }
 
-// The embedding precedes the first block, and each block has two layers.
 std::optional<std::size_t> Stage::find_next_layer(int depth) const {
-    const std::size_t layer = 1 + 2 * static_cast<std::size_t>(depth);
+    const std::size_t layer = plan::find_first_trained_layer(depth);
     if (layer < spec_.layers.begin) return std::nullopt;
     return layer - spec_.layers.begin;
 }

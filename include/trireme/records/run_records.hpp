@@ -65,7 +65,7 @@ struct StepLine {
     Figure tokens, padded_tokens;
     Figure microbatches;  // number of micro-batches that have samples, over all replicas
     Figure frozen, forward_layers, backward_layers, reduced_bytes, moment_bytes;  // see StepWorkCounts
-    Figure cached_layers, cache_hits, cache_misses, cache_bytes;                  // the same; only with a cache
+    Figure cached_layers, cache_hits, cache_misses, cache_bytes;  // see StepWorkCounts; only with a cache
     Figure seconds, predicted_s;
     Figure predicted_bytes;  // on the rank that needs the most memory in this step
     Figure limit_bytes, deficit_bytes, recomputed_bytes, offloaded_bytes;  // see setup::StepFit

@@ -75,10 +75,9 @@ public:
     device::Tensor run_frozen_layers(const model::Pass& pass, std::size_t first_layer,
                                      device::ConstTensor input, ActivationStash& stash, Workspace& workspace,
                                      const PassEvents& events) const;
-    // Returns the first layer of the stage, as an index in the stage, that a sample has not passed whose rows
-    // have left the first `depth` blocks. Returns nullopt if that layer is in an earlier stage.
+    // Returns the layer after the first `depth` blocks of the model, as an index in the stage. Returns nullopt
+    // if that layer is in an earlier stage. `depth` is above 0.
     std::optional<std::size_t> find_next_layer(int depth) const;
-    std::size_t count_frozen_layers() const { return first_trained_; }
 
     // Runs the backward pass: per layer, input gradients and then weight gradients. Writes `grad_input`.
     void backward(const model::Pass& pass, device::ConstTensor grad_output, device::Tensor grad_input,
