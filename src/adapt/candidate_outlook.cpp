@@ -63,14 +63,12 @@ struct CandidateOutlook::Entry {
     bool is_change_known = false;
 };
 
-CandidateOutlook::CandidateOutlook(const setup::Job& job, const setup::PlanState& current,
-                                   const std::vector<int>& nodes, int frozen)
+CandidateOutlook::CandidateOutlook(const setup::Job& job, const setup::PlanState& current, int frozen)
     : job_(job),
       current_(current),
-      nodes_(nodes),
       frozen_(frozen),
       layer_bytes_(count_layer_bytes(job, current.plan.teams.front().ranks.size(), frozen)),
-      machine_(choose_machine(job, static_cast<int>(nodes.size()))),
+      machine_(choose_machine(job, job.ranks())),
       works_(std::make_shared<setup::StageWorks>(job.model)) {}
 
 CandidateOutlook::~CandidateOutlook() = default;
@@ -127,7 +125,7 @@ CandidateOutlook::Entry& CandidateOutlook::find_entry(const policy::Candidate& c
     entry.candidate = candidate;
     entry.layout_hash = hash;
     entry.number = next_number_++;
-    const auto ranks = static_cast<int>(nodes_.size());
+    const auto ranks = job_.ranks();
     std::string why;
     auto state = try_make_state(job_, current_, ranks, decide(candidate), why);
     if (!state) return entry;
@@ -212,7 +210,7 @@ bool CandidateOutlook::is_possible(const policy::Candidate& candidate) {
 }
 
 std::size_t CandidateOutlook::predict_bytes(const policy::Candidate& candidate) const {
-    const auto ranks = static_cast<int>(nodes_.size());
+    const auto ranks = job_.ranks();
     std::string why;
     const auto state =
         try_make_state(job_, current_, ranks, decide(candidate), why, /*may_exceed_memory=*/true);
@@ -275,7 +273,7 @@ std::optional<double> CandidateOutlook::predict_change_seconds(const policy::Can
     if (!changes_.predict) return entry.predictor ? std::optional(0.0) : std::nullopt;
     if (std::exchange(entry.is_change_known, true)) return entry.change_seconds;
     std::string why;
-    const auto transition = try_plan_transition(job_, current_, nodes_, decide(to), why);
+    const auto transition = try_plan_transition(job_, current_, decide(to), why);
     entry.change_seconds.reset();
     if (!transition) return std::nullopt;
     entry.change_seconds = transition->moves_state ? changes_.predict(*transition) : 0;
@@ -296,7 +294,7 @@ std::optional<double> CandidateOutlook::predict_memory_plan_seconds(const policy
 
 std::string CandidateOutlook::explain_lack_for_longest_samples(const policy::Candidate& candidate) const {
     std::string why;
-    const auto ranks = static_cast<int>(nodes_.size());
+    const auto ranks = job_.ranks();
     const auto state = try_make_state(job_, current_, ranks, decide(candidate), why);
     if (!state) return why;
     if (state->max_microbatch_rows == 0) return explain_lack_for_largest_microbatches(job_, *state);

@@ -30,9 +30,8 @@ struct ChangePredictions {
 // Keeps the plans and steps of recent candidates between decisions.
 class CandidateOutlook final : public policy::Outlook {
 public:
-    // `job`, `current` and `nodes` must outlive the object. The plans of all candidates freeze `frozen` blocks.
-    CandidateOutlook(const setup::Job& job, const setup::PlanState& current, const std::vector<int>& nodes,
-                     int frozen);
+    // `job` and `current` must outlive the object. The plans of all candidates freeze `frozen` blocks.
+    CandidateOutlook(const setup::Job& job, const setup::PlanState& current, int frozen);
     ~CandidateOutlook() override;
 
     // Takes over the work of stages from an outlook for another number of frozen blocks.
@@ -73,7 +72,6 @@ public:
     // Returns the memory of the rank that needs the most, even if the candidate exceeds --memory-limit. Returns
     // the largest number if the candidate is impossible for other reasons.
     std::size_t predict_bytes(const policy::Candidate& candidate) const;
-    const std::vector<int>& nodes() const { return nodes_; }
     // Returns the decision for a change to the candidate.
     plan::Decision decide(const policy::Candidate& candidate) const;
     // Changes to this layout become impossible.
@@ -97,7 +95,6 @@ private:
 
     const setup::Job& job_;
     const setup::PlanState& current_;
-    const std::vector<int>& nodes_;
     int frozen_;
     std::vector<LayerBytes> layer_bytes_;
     setup::Machine machine_;                    // with `slowness_`

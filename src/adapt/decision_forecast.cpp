@@ -59,8 +59,7 @@ struct DecisionForecast::State {
           job(std::move(setup.job)),
           current(std::move(setup.current)),
           machine(choose_machine(job, ranks)),
-          nodes(list_nodes(machine, ranks)),
-          chooser(job, current, std::move(setup.origin), nodes, {}),
+          chooser(job, current, std::move(setup.origin), {}),
           predictors(job, machine, ranks) {
         chooser.set_links({.team = {}, .all = find_slow_link(machine, ranks)});
     }
@@ -95,17 +94,16 @@ struct DecisionForecast::State {
     const setup::Job job;
     setup::PlanState current;
     setup::Machine machine;
-    std::vector<int> nodes;
     PlanChooser chooser;
     PlanPredictors predictors;
     std::size_t next_step = 0;
 };
 
 DecisionForecast::DecisionForecast(setup::Setup setup, int ranks) {
-    const std::vector<int> nodes = list_nodes(choose_machine(setup.job, ranks), ranks);
-    check_first_layout(setup, nodes);
+    setup.job.nodes = list_nodes(choose_machine(setup.job, ranks), ranks);
+    check_first_layout(setup);
     setup.origin.hash = compute_hash(setup.current.plan);
-    choose_first_layout(setup, nodes);
+    choose_first_layout(setup);
     state_ = std::make_unique<State>(std::move(setup), ranks);
 }
 
@@ -133,7 +131,7 @@ ForecastStep DecisionForecast::advance() {
     records::StepOutcome outcome;
     outcome.step = step;
     outcome.seconds = forecast.predicted.seconds;
-    outcome.ranks.resize(state_->nodes.size());  // no rank is slow
+    outcome.ranks.resize(state_->job.nodes.size());  // no rank is slow
     chooser.observe(outcome);
     forecast.elastic = std::move(outcome.elastic);
     if (forecast.elastic) forecast.elastic->decision_seconds.reset();

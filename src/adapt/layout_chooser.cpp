@@ -45,13 +45,9 @@ std::string describe_plan(const policy::Candidate& candidate) {
 }  // namespace
 
 LayoutChooser::LayoutChooser(const setup::Job& job, const setup::PlanState& current,
-                             const layout::Layout& origin, const std::vector<int>& nodes, int frozen)
-    : job_(job),
-      current_(current),
-      origin_(origin),
-      ranks_(static_cast<int>(nodes.size())),
-      outlook_(job, current, nodes, frozen) {
-    const RuleFacts facts{.job = job, .current = current, .origin = origin_, .nodes = nodes, .frozen = frozen};
+                             const layout::Layout& origin, int frozen)
+    : job_(job), current_(current), origin_(origin), ranks_(job.ranks()), outlook_(job, current, frozen) {
+    const RuleFacts facts{.job = job, .current = current, .origin = origin_, .frozen = frozen};
     if (may_plan_depth(job.config.policy)) {
         policy::DepthRules rules = make_depth_rules(facts);
         rules.predict = [this](const policy::Candidate& each,
@@ -254,11 +250,8 @@ void LayoutChooser::check_memory() {
                                      .ahead = list_steps_ahead(step, current_.samples.count_steps())};
     if (!propose_for_depth_(observed, current).empty()) return;
     std::size_t smallest_bytes = outlook_.predict_bytes(current);
-    policy::DepthRules rules = make_depth_rules({.job = job_,
-                                                 .current = current_,
-                                                 .origin = origin_,
-                                                 .nodes = outlook_.nodes(),
-                                                 .frozen = current_.plan.frozen});
+    policy::DepthRules rules =
+        make_depth_rules({.job = job_, .current = current_, .origin = origin_, .frozen = current_.plan.frozen});
     rules.memory_limit = 0;
     rules.predict = [&](const policy::Candidate& each, const plan::StepAhead&) -> std::optional<double> {
         smallest_bytes = std::min(smallest_bytes, outlook_.predict_bytes(each));

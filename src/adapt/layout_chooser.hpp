@@ -16,10 +16,10 @@ namespace trireme::adapt {
 
 class LayoutChooser {
 public:
-    // `job`, `current` and `nodes` must outlive the object; `origin` is the layout of the options. `frozen`
+    // `job` and `current` must outlive the object; `origin` is the layout of the options. `frozen`
     // blocks are frozen in all coming steps.
     LayoutChooser(const setup::Job& job, const setup::PlanState& current, const layout::Layout& origin,
-                  const std::vector<int>& nodes, int frozen);
+                  int frozen);
 
     // Takes over the observed steps and the decisions of `earlier`, made for another number of frozen blocks.
     void continue_from(LayoutChooser& earlier);

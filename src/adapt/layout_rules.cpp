@@ -37,7 +37,7 @@ public:
           layers_(facts.job, facts.current.plan, facts.frozen),
           width_(facts.job.model.width),
           first_trained_layer_(plan::find_first_trained_layer(facts.frozen)) {
-        const setup::Machine machine = choose_machine(facts.job, static_cast<int>(facts.nodes.size()));
+        const setup::Machine machine = choose_machine(facts.job, facts.job.ranks());
         const std::vector<std::vector<int>> teams = list_teams_by_rank(facts.origin);
         neighbours_ = machine.find_link(teams[0].front(), teams[1].front(), 1);
         outermost_ = machine.find_link(teams.front().front(), teams.back().front(), 1);
@@ -126,10 +126,10 @@ policy::LengthRules make_length_rules(const RuleFacts& facts) {
 
 // Sets the seconds of links in `rules`, which are 0 if the links are not known.
 void set_link_seconds(const RuleFacts& facts, policy::DepthRules& rules) {
-    const setup::Machine machine = choose_machine(facts.job, static_cast<int>(facts.nodes.size()));
+    const setup::Machine machine = choose_machine(facts.job, facts.job.ranks());
     std::map<int, std::vector<int>> ranks_by_node;
-    for (std::size_t rank = 0; rank < facts.nodes.size(); ++rank)
-        ranks_by_node[facts.nodes[rank]].push_back(static_cast<int>(rank));
+    for (std::size_t rank = 0; rank < facts.job.nodes.size(); ++rank)
+        ranks_by_node[facts.job.nodes[rank]].push_back(static_cast<int>(rank));
     const auto invert = [](const layout::Link& link) { return link.bandwidth > 0 ? 1 / link.bandwidth : 0; };
     const std::vector<int>& first = ranks_by_node.begin()->second;
     const std::vector<int>& last = ranks_by_node.rbegin()->second;
@@ -141,8 +141,8 @@ policy::DepthRules make_depth_rules(const RuleFacts& facts) {
     const setup::Job& job = facts.job;
     policy::DepthRules rules{.layers = make_length_rules(facts),
                              .max_stages = facts.origin.stages.size(),
-                             .nodes = facts.nodes,
-                             .memory_limit = find_least_memory(job, facts.nodes.size())};
+                             .nodes = job.nodes,
+                             .memory_limit = find_least_memory(job, job.nodes.size())};
     if (may_grow_batch(job.config.policy)) {
         rules.count_samples = [samples = facts.current.samples](std::size_t pipelines) {
             return samples.grow_batch(pipelines);

@@ -15,7 +15,6 @@ struct RuleFacts {
     const setup::Job& job;
     const setup::PlanState& current;  // all plans have its recomputation
     const layout::Layout& origin;     // layout of the options: teams of equal size, which all layouts keep
-    const std::vector<int>& nodes;    // per rank: the lowest rank on its node
     int frozen = 0;                   // number of frozen blocks
 };
 

@@ -29,16 +29,15 @@ std::size_t find_next_policy_step(const config::PolicyConfig& policy, std::size_
 }
 
 PlanChooser::PlanChooser(const setup::Job& job, const setup::PlanState& current, setup::PlanOrigin origin,
-                         const std::vector<int>& nodes, std::vector<plan::Decision> recorded)
+                         std::vector<plan::Decision> recorded)
     : job_(job),
       current_(current),
       origin_(std::move(origin)),
-      nodes_(nodes),
       recorded_decisions_(std::move(recorded)),
-      observer_(static_cast<int>(nodes.size())),
+      observer_(job.ranks()),
       follows_lengths_(follows_lengths(job, current.plan)),
-      straggler_chooser_(std::make_unique<StragglerChooser>(job, current, origin_.layout, nodes)),
-      energy_chooser_(std::make_unique<EnergyChooser>(job, current, origin_, static_cast<int>(nodes.size()))),
+      straggler_chooser_(std::make_unique<StragglerChooser>(job, current, origin_.layout)),
+      energy_chooser_(std::make_unique<EnergyChooser>(job, current, origin_, job.ranks())),
       freeze_chooser_(std::make_unique<FreezeChooser>(job, current)) {
     for (plan::Decision& decision : recorded_decisions_)
         if (decision.policy.empty()) decision.policy = "recorded";
@@ -47,8 +46,7 @@ PlanChooser::PlanChooser(const setup::Job& job, const setup::PlanState& current,
         observer_.resume_from(origin_.slowness, origin_.steady_steps);
         known_slowness_ = origin_.slowness;
     }
-    const auto ranks = static_cast<int>(nodes.size());
-    if (predicts_changes()) link_ = find_slow_link(choose_machine(job, ranks), ranks);
+    if (predicts_changes()) link_ = find_slow_link(choose_machine(job, job.ranks()), job.ranks());
 }
 
 PlanChooser::~PlanChooser() = default;
@@ -81,7 +79,7 @@ void PlanChooser::prepare_depth(int frozen) {
     prepared_depth_ = frozen;
     straggler_chooser_->make_rules(team_link_);
     if (!follows_lengths_ && !setup::plans_depth(job_.config, origin_.layout)) return;
-    auto chooser = std::make_unique<LayoutChooser>(job_, current_, origin_.layout, nodes_, frozen);
+    auto chooser = std::make_unique<LayoutChooser>(job_, current_, origin_.layout, frozen);
     if (layout_chooser_) chooser->continue_from(*layout_chooser_);
     layout_chooser_ = std::move(chooser);
 }
@@ -112,7 +110,7 @@ std::optional<Choice> PlanChooser::choose(std::size_t step) {
     const plan::Observation observed = observer_.make_observation(step);
     const auto recorded = std::ranges::find(recorded_decisions_, step, &plan::Decision::step);
     if (recorded != recorded_decisions_.end())
-        return make_choice(*recorded, plan_transition(job_, current_, nodes_, *recorded), observed);
+        return make_choice(*recorded, plan_transition(job_, current_, *recorded), observed);
     if (!job_.config.policy.decisions.empty()) return std::nullopt;
     std::optional<plan::Decision> new_depth = freeze_chooser_->decide(step);
     const bool replans = may_plan_depth(job_.config.policy) && (new_depth || begins_at(step));
@@ -146,8 +144,8 @@ std::optional<plan::Decision> PlanChooser::decide(const plan::Observation& obser
     const config::PolicyConfig& policy = job_.config.policy;
     const bool is_due = new_depth != nullptr || begins_at(observed.step);
     if (is_due && policy.freeze.auto_pipe == config::AutoPipe::published)
-        return decide_published_pipe(job_, current_, nodes_,
-                                     new_depth ? *new_depth->frozen : current_.plan.frozen, observed.step);
+        return decide_published_pipe(job_, current_, new_depth ? *new_depth->frozen : current_.plan.frozen,
+                                     observed.step);
     const bool is_uneven = policy.straggler == config::StragglerPolicy::uneven;
     if (layout_chooser_ && (is_due || (is_uneven && is_policy_step(observed.step)))) {
         if (new_depth != nullptr) prepare_depth(*new_depth->frozen);
@@ -163,7 +161,7 @@ std::optional<plan::Decision> PlanChooser::decide(const plan::Observation& obser
 std::optional<Choice> PlanChooser::try_to_choose(plan::Decision decision, const plan::Observation& observed) {
     energy_chooser_->complete(observed, decision);
     std::string why;
-    auto transition = try_plan_transition(job_, current_, nodes_, decision, why);
+    auto transition = try_plan_transition(job_, current_, decision, why);
     if (!transition) {
         note_refusal(why);
         return std::nullopt;
@@ -202,7 +200,7 @@ std::optional<Choice> PlanChooser::take_look_ahead(std::size_t step) {
 std::optional<Choice> PlanChooser::choose_by_lengths(std::size_t step) {
     std::optional<plan::Decision> decision = decide_layout(step);
     if (!decision) return std::nullopt;
-    auto transition = plan_transition(job_, current_, nodes_, *decision);
+    auto transition = plan_transition(job_, current_, *decision);
     return make_choice(std::move(*decision), std::move(transition), observer_.make_observation(step));
 }
 

@@ -180,15 +180,16 @@ setup::PlanState make_checked_state(const setup::Job& job, const setup::PlanStat
 }
 
 PlanTransition plan_checked_transition(const setup::Job& job, const setup::PlanState& from,
-                                       const std::vector<int>& nodes, const plan::Decision& decision) {
-    const auto ranks = static_cast<int>(nodes.size());
+                                       const plan::Decision& decision) {
+    const auto ranks = job.ranks();
     check_updates(job.config, from.plan);
     PlanTransition transition{.from = from, .to = make_checked_state(job, from, ranks, decision)};
     const setup::PlanState& to = transition.to;
     transition.moves_state = !have_equal_placement(from.plan, to.plan);
     if (!transition.moves_state) return transition;
     transition.max_elements_in_flight = compute_elements_in_flight(transition, job, ranks);
-    const mover::MoveRules rules{.nodes = nodes, .max_elements_per_round = transition.max_elements_in_flight};
+    const mover::MoveRules rules{.nodes = job.nodes,
+                                 .max_elements_per_round = transition.max_elements_in_flight};
     const rank::PlanTensors before{from.plan, from.gradients};
     const rank::PlanTensors after{to.plan, to.gradients};
     transition.moves = rank::plan_state_moves(before, after, rules);
@@ -198,7 +199,7 @@ PlanTransition plan_checked_transition(const setup::Job& job, const setup::PlanS
 }
 
 // Returns the bytes of a rank's message buffers. With `--move twins` it is not known in advance which ranks
-// exchange messages with other nodes, so the maximum is assumed for every rank.
+// exchange messages with other so the maximum is assumed for every rank.
 std::size_t count_bytes_in_flight(const PlanTransition& transition, const setup::Job& job, int rank) {
     const device::DType accumulator_dtype = accumulator_type(job.dtype);
     switch (job.config.policy.move) {
@@ -300,8 +301,8 @@ void check_change(const config::RunConfig& config, const plan::Plan& plan) {
 }
 
 PlanTransition plan_transition(const setup::Job& job, const setup::PlanState& from,
-                               const std::vector<int>& nodes, const plan::Decision& decision) {
-    return name_source(job, decision, [&] { return plan_checked_transition(job, from, nodes, decision); });
+                               const plan::Decision& decision) {
+    return name_source(job, decision, [&] { return plan_checked_transition(job, from, decision); });
 }
 
 setup::PlanState make_state(const setup::Job& job, const setup::PlanState& from, int ranks,
@@ -310,9 +311,8 @@ setup::PlanState make_state(const setup::Job& job, const setup::PlanState& from,
 }
 
 std::optional<PlanTransition> try_plan_transition(const setup::Job& job, const setup::PlanState& from,
-                                                  const std::vector<int>& nodes, const plan::Decision& decision,
-                                                  std::string& why) {
-    return try_call([&] { return plan_transition(job, from, nodes, decision); }, why);
+                                                  const plan::Decision& decision, std::string& why) {
+    return try_call([&] { return plan_transition(job, from, decision); }, why);
 }
 
 std::optional<setup::PlanState> try_make_state(const setup::Job& job, const setup::PlanState& from, int ranks,

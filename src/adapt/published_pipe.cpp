@@ -12,12 +12,12 @@
 namespace trireme::adapt {
 namespace {
 
-layout::AutopipeRules make_rules(const config::RunConfig& config, const std::vector<int>& nodes) {
-    layout::AutopipeRules rules{.initial_stages = static_cast<std::size_t>(config.layout.pipe),
-                                .adds_replicas = may_use_freed_ranks(config.policy)};
+layout::AutopipeRules make_rules(const setup::Job& job) {
+    layout::AutopipeRules rules{.initial_stages = static_cast<std::size_t>(job.config.layout.pipe),
+                                .adds_replicas = may_use_freed_ranks(job.config.policy)};
     std::map<int, std::vector<int>> ranks_by_node;
-    for (std::size_t rank = 0; rank < nodes.size(); ++rank)
-        ranks_by_node[nodes[rank]].push_back(static_cast<int>(rank));
+    for (std::size_t rank = 0; rank < job.nodes.size(); ++rank)
+        ranks_by_node[job.nodes[rank]].push_back(static_cast<int>(rank));
     for (auto& [node, ranks] : ranks_by_node) rules.nodes.push_back(std::move(ranks));
     return rules;
 }
@@ -40,9 +40,8 @@ std::size_t find_reached_stages(const std::vector<layout::LayerFacts>& layers, c
 }  // namespace
 
 std::optional<plan::Decision> decide_published_pipe(const setup::Job& job, const setup::PlanState& current,
-                                                    const std::vector<int>& nodes, int frozen,
-                                                    std::size_t step) {
-    const layout::AutopipeRules rules = make_rules(job.config, nodes);
+                                                    int frozen, std::size_t step) {
+    const layout::AutopipeRules rules = make_rules(job);
     const std::vector<layout::LayerFacts> layers = setup::list_layer_facts(job.model);
     const layout::AutopipeCut first = cut_trained_layers(layers, 0, rules.initial_stages, rules.frozen_weight);
     layout::AutopipeCut cut = first;

@@ -10,9 +10,8 @@
 namespace trireme::adapt {
 
 // Returns the decision to change to the layout for `frozen` frozen blocks after `step` steps; empty if the plan
-// has this layout and its number of micro-batches. `nodes` has one entry per rank: the lowest rank on its node.
+// has this layout and its number of micro-batches.
 std::optional<plan::Decision> decide_published_pipe(const setup::Job& job, const setup::PlanState& current,
-                                                    const std::vector<int>& nodes, int frozen,
-                                                    std::size_t step);
+                                                    int frozen, std::size_t step);
 
 }  // namespace trireme::adapt

@@ -82,11 +82,11 @@ std::string describe_difference(const SavedOrigin& saved, const setup::Setup& se
 // Applies the saved decision to the plan of the options. Returns why that is impossible; empty on success. The
 // hash `from` of the decision is not checked, because the decision may have been made under another plan than
 // that of the options.
-std::string apply_saved_decision(SavedOrigin saved, setup::Setup& setup, const std::vector<int>& nodes) {
+std::string apply_saved_decision(SavedOrigin saved, setup::Setup& setup) {
     plan::Decision decision = saved.decision;
     decision.from.clear();
     try {
-        setup.current = make_state(setup.job, setup.current, static_cast<int>(nodes.size()), decision);
+        setup.current = make_state(setup.job, setup.current, setup.job.ranks(), decision);
     } catch (const ConfigError& error) {
         return error.what();
     }
@@ -104,7 +104,7 @@ std::string apply_saved_decision(SavedOrigin saved, setup::Setup& setup, const s
 }
 
 // Freezes the blocks of the checkpoint in the plan of the options. Throws ConfigError if that is impossible.
-void keep_saved_depth(const plan::Decision& saved, setup::Setup& setup, const std::vector<int>& nodes) {
+void keep_saved_depth(const plan::Decision& saved, setup::Setup& setup) {
     if (!saved.frozen || *saved.frozen == setup.current.plan.frozen) return;
     plan::Decision decision{.step = saved.step,
                             .layout = setup.current.plan.layout,
@@ -112,7 +112,7 @@ void keep_saved_depth(const plan::Decision& saved, setup::Setup& setup, const st
                             .policy = saved.policy,
                             .reason = saved.reason};
     std::string why;
-    auto state = try_make_state(setup.job, setup.current, static_cast<int>(nodes.size()), decision, why,
+    auto state = try_make_state(setup.job, setup.current, setup.job.ranks(), decision, why,
                                 setup::plans_depth(setup.job.config, setup.origin.layout));
     if (!state) throw ConfigError(why);
     setup.current = std::move(*state);
@@ -132,24 +132,24 @@ bool has_new_depth(const config::RunConfig& config) {
 
 // Applies the checkpoint's decision, if the checkpoint has one. If this run cannot use the decision, keeps the
 // plan of the options, with the checkpoint's frozen blocks, and explains why in setup.origin.explanation.
-void resume_saved_plan(setup::Setup& setup, const std::vector<int>& nodes) {
+void resume_saved_plan(setup::Setup& setup) {
     const checkpoint::StoredModel& stored = *setup.job.stored_model;
     const Json run = Json::parse(stored.state()->run);
     if (!run.contains(origin_key)) return;
     auto saved = parse_saved_origin(run.at(origin_key), stored.path());
-    std::string why = saved ? describe_difference(*saved, setup, nodes.size())
+    std::string why = saved ? describe_difference(*saved, setup, setup.job.nodes.size())
                             : cat("the entry \"", origin_key, "\" in ", stored.path(),
                                   " is not in the form that this program writes");
     if (saved && has_new_depth(setup.job.config)) {
         saved->decision.frozen = setup.job.config.layout.frozen;
         saved->decision.to.clear();
     }
-    if (why.empty()) why = apply_saved_decision(*saved, setup, nodes);
+    if (why.empty()) why = apply_saved_decision(*saved, setup);
     setup.origin.has_chosen_layout = why.empty() && !has_new_depth(setup.job.config);
     if (why.empty()) return;
     setup.origin.explanation =
         cat("this run begins with the plan of its options, not with that of the checkpoint: ", why);
-    if (saved) keep_saved_depth(saved->decision, setup, nodes);
+    if (saved) keep_saved_depth(saved->decision, setup);
 }
 
 // True if the plan and the rule for choosing pruned channels are those of the checkpoint.
@@ -162,20 +162,19 @@ bool has_resizing_of_checkpoint(const setup::Setup& setup) {
 
 // Without --auto-pipe, blocks freeze and thaw in the layout of the options. Checks the first freeze, which
 // needs the most memory, and a thaw of all blocks that a rule may have frozen.
-void check_changes_of_depth(const setup::Setup& setup, const std::vector<int>& nodes, int rank,
-                            ChangeMemory& memory) {
+void check_changes_of_depth(const setup::Setup& setup, int rank, ChangeMemory& memory) {
     const setup::Job& job = setup.job;
     if (!may_freeze(job.config.policy) || may_follow_depth(job.config.policy)) return;
     const auto add_change = [&](const setup::PlanState& from, int frozen) {
-        PlanTransition transition = plan_transition(job, from, nodes,
+        PlanTransition transition = plan_transition(job, from,
                                                     {.step = job.completed_steps,
                                                      .layout = from.plan.layout,
                                                      .schedule = from.plan.schedule,
                                                      .frozen = frozen,
                                                      .policy = "freeze"});
         memory.rank = std::max(memory.rank, transition.predict_max_bytes(job, rank));
-        memory.node =
-            std::max(memory.node, transition.predict_node_bytes(job, nodes[static_cast<std::size_t>(rank)]));
+        memory.node = std::max(memory.node,
+                               transition.predict_node_bytes(job, job.nodes[static_cast<std::size_t>(rank)]));
         return std::move(transition.to);
     };
     const int deeper = std::min(setup.current.plan.frozen + 1, static_cast<int>(job.model.layers));
@@ -200,7 +199,7 @@ void check_memory_of_steps(const setup::Job& job, const setup::PlanState& state,
 
 // Applies the decisions of --decisions whose step is below Job::completed_steps, and one before the first step.
 // Checks the remaining decisions and returns them.
-RecordedChanges apply_recorded_decisions(setup::Setup& setup, const std::vector<int>& nodes, int rank) {
+RecordedChanges apply_recorded_decisions(setup::Setup& setup, int rank) {
     const setup::Job& job = setup.job;
     RecordedChanges remaining_changes;
     setup::PlanState next_state;  // plan after the last decision in remaining_changes
@@ -214,7 +213,7 @@ RecordedChanges apply_recorded_decisions(setup::Setup& setup, const std::vector<
         }
         if (decision.step > begin) check_memory_of_steps(job, from, begin, decision.step);
         begin = std::max(begin, decision.step);
-        const auto ranks = static_cast<int>(nodes.size());
+        const int ranks = job.ranks();
         if (decision.step == 0 && !job.resumes) {
             begin_with(std::move(decision), setup, ranks);
             continue;
@@ -224,12 +223,12 @@ RecordedChanges apply_recorded_decisions(setup::Setup& setup, const std::vector<
             note_origin(std::move(decision), setup.current.plan, setup.origin);
             continue;
         }
-        PlanTransition transition = plan_transition(job, from, nodes, decision);
+        PlanTransition transition = plan_transition(job, from, decision);
         remaining_changes.memory.rank =
             std::max(remaining_changes.memory.rank, transition.predict_max_bytes(job, rank));
         remaining_changes.memory.node =
             std::max(remaining_changes.memory.node,
-                     transition.predict_node_bytes(job, nodes[static_cast<std::size_t>(rank)]));
+                     transition.predict_node_bytes(job, job.nodes[static_cast<std::size_t>(rank)]));
         next_state = std::move(transition.to);
         if (sets_clocks(next_state.plan.training.phases())) remaining_changes.sets_clocks = true;
         remaining_changes.decisions.push_back(std::move(decision));
@@ -318,15 +317,14 @@ void check_memory_of_options(const setup::Setup& setup, int ranks) {
         throw ConfigError(why);
 }
 
-RecordedChanges choose_first_plan(setup::Setup& setup, const std::vector<int>& nodes, int rank) {
-    check_first_layout(setup, nodes);
-    setup.origin.baseline = choose_clocks(setup.job, static_cast<int>(nodes.size()), setup.current);
+RecordedChanges choose_first_plan(setup::Setup& setup, int rank) {
+    check_first_layout(setup);
+    setup.origin.baseline = choose_clocks(setup.job, setup.job.ranks(), setup.current);
     setup.origin.hash = compute_hash(setup.current.plan);
     if (sweeps_clocks(setup.job)) check_change(setup.job.config, setup.current.plan);
-    RecordedChanges remaining_changes = apply_recorded_decisions(setup, nodes, rank);
+    RecordedChanges remaining_changes = apply_recorded_decisions(setup, rank);
     const setup::Job& job = setup.job;
-    if (job.config.policy.freeze.auto_pipe == config::AutoPipe::on)
-        check_memory_of_options(setup, static_cast<int>(nodes.size()));
+    if (job.config.policy.freeze.auto_pipe == config::AutoPipe::on) check_memory_of_options(setup, job.ranks());
     const auto has_no_clocks = [](const plan::Decision& decision) { return decision.clocks.empty(); };
     const std::optional<plan::Decision>& first = setup.origin.first_decision;
     if (sweeps_clocks(job) && (first || !remaining_changes.decisions.empty()) &&
@@ -335,9 +333,9 @@ RecordedChanges choose_first_plan(setup::Setup& setup, const std::vector<int>& n
             cat("--decisions ", job.config.policy.decisions,
                 " has no \"clocks\", and a run with recorded decisions measures no costs by clock; "
                 "name measured costs with --clock-costs FILE, or remove --energy"));
-    if (job.resumes && job.config.policy.decisions.empty()) resume_saved_plan(setup, nodes);
-    choose_first_layout(setup, nodes);
-    check_changes_of_depth(setup, nodes, rank, remaining_changes.memory);
+    if (job.resumes && job.config.policy.decisions.empty()) resume_saved_plan(setup);
+    choose_first_layout(setup);
+    check_changes_of_depth(setup, rank, remaining_changes.memory);
     setup.resumes_resizing = job.resumes && has_resizing_of_checkpoint(setup);
     return remaining_changes;
 }

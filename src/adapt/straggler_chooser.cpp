@@ -20,8 +20,7 @@ void StragglerChooser::make_rules(const layout::Link& team_link) {
     const config::StragglerPolicy policy = job_.config.policy.straggler;
     if (policy == config::StragglerPolicy::off || policy == config::StragglerPolicy::resize) return;
     offload_rules_ = make_offload_rules(job_, current_, team_link);
-    if (policy == config::StragglerPolicy::uneven)
-        uneven_rules_ = make_uneven_rules(job_, current_, nodes_, team_link);
+    if (policy == config::StragglerPolicy::uneven) uneven_rules_ = make_uneven_rules(job_, current_, team_link);
 }
 
 // Returns the decision to change the layout. If the best change does not pay off, sets `refusal`.
@@ -32,7 +31,7 @@ std::optional<plan::Decision> StragglerChooser::decide_layout(const plan::Observ
     std::string why;  // a change is impossible
     const auto predict_candidate = [&](const policy::Candidate& candidate) -> std::optional<double> {
         const auto transition =
-            try_plan_transition(job_, current_, nodes_, make_decision(observed.step, candidate), why);
+            try_plan_transition(job_, current_, make_decision(observed.step, candidate), why);
         if (!transition) return std::nullopt;
         return transition->moves_state ? predict_change(*transition) : 0;
     };

@@ -17,10 +17,9 @@ namespace trireme::adapt {
 class StragglerChooser {
 public:
     // The arguments must outlive the object. `origin` is the layout of the options, to which a run returns when
-    // no rank is slow. `nodes` has one entry per rank: the lowest rank on its node.
-    StragglerChooser(const setup::Job& job, const setup::PlanState& current, const layout::Layout& origin,
-                     const std::vector<int>& nodes)
-        : job_(job), current_(current), origin_(origin), nodes_(nodes) {}
+    // no rank is slow.
+    StragglerChooser(const setup::Job& job, const setup::PlanState& current, const layout::Layout& origin)
+        : job_(job), current_(current), origin_(origin) {}
 
     // Makes the rules, which depend on the number of frozen blocks and on the link between the ranks of a team.
     void make_rules(const layout::Link& team_link);
@@ -48,7 +47,6 @@ private:
     const setup::Job& job_;
     const setup::PlanState& current_;
     const layout::Layout& origin_;
-    const std::vector<int>& nodes_;
     policy::OffloadRules offload_rules_;
     policy::UnevenRules uneven_rules_;
     MigrationTrials migration_trials_;

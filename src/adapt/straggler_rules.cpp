@@ -114,7 +114,7 @@ policy::OffloadRules make_offload_rules(const setup::Job& job, const setup::Plan
 }
 
 policy::UnevenRules make_uneven_rules(const setup::Job& job, const setup::PlanState& current,
-                                      const std::vector<int>& nodes, const layout::Link& link) {
+                                      const layout::Link& link) {
     // If the planner chooses layouts, candidates have other stages than the current plan, and other memory per
     // step than UnevenRules predicts.
     const bool follows = follows_lengths(job, current.plan) || may_plan_depth(job.config.policy);
@@ -122,7 +122,7 @@ policy::UnevenRules make_uneven_rules(const setup::Job& job, const setup::PlanSt
             .layers = predict_layer_work(job, current),
             .may_move_layers = follows || may_move_stage_boundaries(current.plan),
             .may_change_turns = follows || may_take_uneven_turns(current.plan),
-            .nodes = nodes,
+            .nodes = job.nodes,
             .memory_limit = follows ? 0 : job.config.layout.memory_limit,
             .costs = compute_migration_costs(job, current, link)};
 }

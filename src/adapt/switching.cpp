@@ -51,7 +51,7 @@ StateMover make_staged_mover(PlanTransition& transition, const RunningPlan& runn
                                         moves.moments.local.count_local_elements(), job) +
                       transition.count_bytes_in_place(job),
         .move = [&running, &job, &moves](rank::RankState state) {
-            const int node = running.nodes.at(static_cast<std::size_t>(running.session.rank()));
+            const int node = running.job.nodes.at(static_cast<std::size_t>(running.session.rank()));
             move_state_by_staging(std::move(state), running.trainer->state_destination(), moves, job.dtype,
                                   {.group = running.mover, .node = node, .memory = *running.staging_memory});
         }};

@@ -21,13 +21,13 @@ namespace trireme::run {
 // A run and its current state. Each rank that computes has its own RunContext; all ranks of a ghost run share
 // one.
 struct RunContext {
-    // `nodes` has the node of each rank, and outlives this object. `recorded` are the decisions of --decisions.
+    // `recorded` are the decisions of --decisions.
     // `writes` has the same meaning as in Recorder().
-    RunContext(setup::Setup setup, const std::vector<int>& nodes, std::vector<plan::Decision> recorded,
-               records::Manifest manifest, bool writes)
+    RunContext(setup::Setup setup, std::vector<plan::Decision> recorded, records::Manifest manifest,
+               bool writes)
         : job(std::move(setup.job)),
           current(std::move(setup.current)),
-          plan_chooser(job, current, std::move(setup.origin), nodes, std::move(recorded)),
+          plan_chooser(job, current, std::move(setup.origin), std::move(recorded)),
           recorder(job, std::move(manifest), writes) {}
     RunContext(const RunContext&) = delete;
     RunContext& operator=(const RunContext&) = delete;

@@ -19,10 +19,8 @@ namespace {
 
 // True if, in every stage, all replicas take equally long. For this, --slow must slow no rank. Ranks with the
 // same index in their replicas must have equal shares, devices of the same name and the same profile. Either
-// all or none of these ranks must share a node with the first rank of their replica. `nodes` has the node of
-// each rank.
-bool replicas_take_equal_times(const setup::Job& job, const layout::Layout& layout,
-                               const std::vector<int>& nodes) {
+// all or none of these ranks must share a node with the first rank of their replica.
+bool replicas_take_equal_times(const setup::Job& job, const layout::Layout& layout) {
     if (!job.config.emulation.slow.empty()) return false;
     for (const layout::StageLayout& stage : layout.stages) {
         const layout::ReplicaLayout& first = stage.replicas.front();
@@ -31,8 +29,8 @@ bool replicas_take_equal_times(const setup::Job& job, const layout::Layout& layo
             for (std::size_t r = 0; r < replica.ranks.size(); ++r) {
                 const auto find_device_name = [&](int rank) { return job.devices->find_device(rank).name; };
                 const auto shares_node_with_first = [&](const layout::ReplicaLayout& compared) {
-                    return nodes[static_cast<std::size_t>(compared.ranks[r])] ==
-                           nodes[static_cast<std::size_t>(compared.ranks.front())];
+                    return job.nodes[static_cast<std::size_t>(compared.ranks[r])] ==
+                           job.nodes[static_cast<std::size_t>(compared.ranks.front())];
                 };
                 const auto find_profile_index = [&](int rank) { return job.kernels.find_kind(rank); };
                 if (find_device_name(replica.ranks[r]) != find_device_name(first.ranks[r])) return false;
@@ -73,18 +71,17 @@ constexpr std::size_t max_message_bytes = std::size_t{1} << 30;
 struct GhostWorld {
     GhostWorld(setup::Setup setup, std::vector<plan::Decision> recorded, const comm::Session& session,
                records::Manifest manifest)
-        : context(std::move(setup), session.nodes(), std::move(recorded), std::move(manifest), /*writes=*/true),
+        : context(std::move(setup), std::move(recorded), std::move(manifest), /*writes=*/true),
           message_memory(session.make_blank_memory(max_message_bytes)),
           records(session.size()) {
-        reset_pass_times(session);
+        reset_pass_times();
     }
 
     // Forgets the pass times of the previous plan. Under the current plan, ranks share pass times if they
     // charge whole passes to the simulated time and all replicas of a stage take equally long.
-    void reset_pass_times(const comm::Session& session) {
-        const bool shares_pass_times =
-            setup::charges_passes(context.job.config, session.size()) &&
-            replicas_take_equal_times(context.job, context.current.plan.layout, session.nodes());
+    void reset_pass_times() {
+        const bool shares_pass_times = setup::charges_passes(context.job.config, context.job.ranks()) &&
+                                       replicas_take_equal_times(context.job, context.current.plan.layout);
         pass_times = shares_pass_times ? std::make_shared<stage::PassTimes>() : nullptr;
     }
 
@@ -226,7 +223,7 @@ private:
 
     void change_shared_plan(adapt::PlanTransition& transition) {
         current() = std::move(transition.to);
-        if (transition.moves_state) world_->reset_pass_times(session_);
+        if (transition.moves_state) world_->reset_pass_times();
         const setup::RankMemory memory =
             find_largest_memory(predict_plan_memory(job(), current(), session_.size()));
         if (memory.total() > world_->max_memory.total()) world_->max_memory = memory;
@@ -289,10 +286,11 @@ private:
 
 std::shared_ptr<GhostWorld> make_world(const config::RunConfig& config, const comm::Session& session) {
     setup::Setup setup = setup::set_up(config, session.size());
+    setup.job.nodes = session.nodes();
     rank::check_traced_steps(config.run.trace, setup.job.steps);
     adapt::check_straggler(config, setup.current.plan);
     setup.job.slow_run = make_slow_run(setup.job, session.size());
-    adapt::RecordedChanges recorded = adapt::choose_first_plan(setup, session.nodes(), session.rank());
+    adapt::RecordedChanges recorded = adapt::choose_first_plan(setup, session.rank());
     const std::vector<setup::RankMemory> memories =
         predict_plan_memory(setup.job, setup.current, session.size());
     const std::string lack = explain_lack_on_devices(setup.job, memories);

@@ -51,8 +51,8 @@ public:
         : resources_(resources),
           resumes_resizing_(real_setup.setup.resumes_resizing),
           max_bytes_(real_setup.recorded.memory),
-          context_(std::move(real_setup.setup), resources.session.nodes(),
-                   std::move(real_setup.recorded.decisions), std::move(real_setup.manifest), is_rank_zero()),
+          context_(std::move(real_setup.setup), std::move(real_setup.recorded.decisions),
+                   std::move(real_setup.manifest), is_rank_zero()),
           running_plan_{.job = job_,
                         .current = context_.current,
                         .session = resources.session,
@@ -63,7 +63,6 @@ public:
                         .threads = real_setup.threads,
                         .transport = real_setup.transport,
                         .stopping = &resources.stopping,
-                        .nodes = resources.session.nodes(),
                         .staging_memory = staging_memory_.get()} {
         const setup::RankMemory own_memory = predict_own_memory();
         max_bytes_.rank = std::max(max_bytes_.rank, own_memory.total());
@@ -370,6 +369,7 @@ std::unique_ptr<Backend> make_real_backend(const config::RunConfig& config, cons
     adapt::RecordedChanges recorded;
     run_or_fail_together(resources.control, [&] {
         setup = set_up_from_checkpoint(config, session.size());
+        setup->job.nodes = session.nodes();
         rank::check_traced_steps(config.run.trace, setup->job.steps);
         setup->job.slow_run = make_slow_run(setup->job, session.size());
     });
@@ -377,7 +377,7 @@ std::unique_ptr<Backend> make_real_backend(const config::RunConfig& config, cons
     setup->job.gpu_clocks = rank::gather_gpu_clocks(setup->job, resources.control);
     run_or_fail_together(resources.control, [&] {
         adapt::check_straggler(config, setup->current.plan);
-        recorded = adapt::choose_first_plan(*setup, session.nodes(), session.rank());
+        recorded = adapt::choose_first_plan(*setup, session.rank());
     });
     require_same_setup(resources.control, *setup);
     rank::prepare_gpu_clocks(setup->job, describe_clock_setter(*setup, recorded), session, resources.control,

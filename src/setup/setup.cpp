@@ -193,6 +193,7 @@ Setup set_up_model_and_data(const config::RunConfig& config, int ranks, const st
     if (is_ghost_run(config)) job.buckets = make_ghost_bucket_rules(ranks);
     if (purpose == Purpose::forecast && devices && is_elastic(config)) set_simulated_memory(ranks, job);
     job.devices = std::move(devices);
+    job.nodes.assign(static_cast<std::size_t>(ranks), 0);
     job.memory_limits = std::move(limits);
     setup.current = make_first_plan(job, ranks, trains);
     if (!is_synthetic && !is_ghost_run(config)) check_validation_targets(job);

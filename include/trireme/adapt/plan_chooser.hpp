@@ -31,10 +31,10 @@ std::size_t find_next_policy_step(const config::PolicyConfig& policy, std::size_
 
 class PlanChooser {
 public:
-    // `job`, `current` and `nodes` must outlive the object. `nodes` has one entry per rank: the lowest rank on
-    // its node. `recorded` has the decisions of --decisions that remain when the run starts or resumes.
+    // `job` and `current` must outlive the object. `recorded` has the decisions of --decisions that remain when
+    // the run starts or resumes.
     PlanChooser(const setup::Job& job, const setup::PlanState& current, setup::PlanOrigin origin,
-                const std::vector<int>& nodes, std::vector<plan::Decision> recorded);
+                std::vector<plan::Decision> recorded);
     ~PlanChooser();
 
     // Sets the measured links. Until then, messages take no time, unless --change-times is `predicted`.
@@ -110,7 +110,6 @@ private:
     const setup::Job& job_;
     const setup::PlanState& current_;
     setup::PlanOrigin origin_;
-    const std::vector<int>& nodes_;
     std::vector<plan::Decision> recorded_decisions_;
     int prepared_depth_ = 0;  // the number of frozen blocks for which prepare_depth() was called
     Observer observer_;

@@ -38,19 +38,18 @@ struct PlanTransition {
     std::size_t predict_node_bytes(const setup::Job& job, int node) const;
 };
 
-// Plans the change from `from` to the plan of the decision. `from` must outlive the result. `nodes` has one
-// entry per rank: the lowest rank on its node. Throws ConfigError in three cases:
+// Plans the change from `from` to the plan of the decision. `from` must outlive the result.
+// Throws ConfigError in three cases:
 //   - The decision does not fit the options, the model or the ranks.
 //   - The decision contains a hash that differs from the hash of the plan before or after the change.
 //   - The change or the new plan needs more memory than --memory-limit.
 PlanTransition plan_transition(const setup::Job& job, const setup::PlanState& from,
-                               const std::vector<int>& nodes, const plan::Decision& decision);
+                               const plan::Decision& decision);
 
 // Same as plan_transition(), but does not throw ConfigError: writes the message of the error to `why` and
 // returns nullopt.
 std::optional<PlanTransition> try_plan_transition(const setup::Job& job, const setup::PlanState& from,
-                                                  const std::vector<int>& nodes, const plan::Decision& decision,
-                                                  std::string& why);
+                                                  const plan::Decision& decision, std::string& why);
 
 // Returns only PlanTransition::to, for a change before the run has any state. Throws the errors of
 // plan_transition(), except those of the change itself. If `baseline` is not null, sets it to the step before

@@ -41,6 +41,6 @@ void begin_with(plan::Decision decision, setup::Setup& setup, int ranks);
 // plan need on `rank` and its node. Throws the errors of check_first_layout() and choose_clocks(), and
 // ConfigError if --decisions names a malformed file, or has a decision that plan_transition() refuses or whose
 // step is not below the number of steps of the run.
-RecordedChanges choose_first_plan(setup::Setup& setup, const std::vector<int>& nodes, int rank);
+RecordedChanges choose_first_plan(setup::Setup& setup, int rank);
 
 }  // namespace trireme::adapt

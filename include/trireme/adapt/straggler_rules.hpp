@@ -10,9 +10,8 @@ namespace trireme::adapt {
 // `link` is the link between the ranks of a team; a default Link if no link has been measured yet.
 policy::OffloadRules make_offload_rules(const setup::Job& job, const setup::PlanState& current,
                                         const layout::Link& link);
-// `nodes` has one entry per rank: the lowest rank on its node.
 policy::UnevenRules make_uneven_rules(const setup::Job& job, const setup::PlanState& current,
-                                      const std::vector<int>& nodes, const layout::Link& link);
+                                      const layout::Link& link);
 
 // True if stage boundaries can move: the plan has several stages, and each team has only one of them.
 bool may_move_stage_boundaries(const plan::Plan& plan);

@@ -28,7 +28,6 @@ struct RunningPlan {
     rank::GpuTransport transport = {};
     device::Trace* trace = nullptr;
     rank::Stopping* stopping = nullptr;
-    const std::vector<int>& nodes;               // per rank: the lowest rank on its node
     comm::NodeMemory* staging_memory = nullptr;  // node memory for `--move twins`
     // Collective over all ranks. For --move restart: saves the whole state in a checkpoint and returns the path
     // of the checkpoint.

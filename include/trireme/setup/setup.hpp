@@ -73,6 +73,9 @@ struct Job {
     std::shared_ptr<rank::RankGpu> gpu = {};  // GPU of this rank, if any; shared by copies of the job
     std::vector<GpuClocks> gpu_clocks = {};   // per rank; empty without GPUs
     SlowRun slow_run = {};                    // emulated slow ranks (--slow), which no policy may read
+    std::vector<int> nodes = {};              // per rank: the lowest rank on its node; by default, 0
+
+    int ranks() const { return static_cast<int>(nodes.size()); }
 };
 
 // A recomputation that all micro-batches of a step may have.

@@ -58,8 +58,7 @@ protected:
         }
         for (std::size_t rank = ranks / pipe * pipe; rank < ranks; ++rank)
             decision.layout.idle.push_back(static_cast<int>(rank));
-        adapt::PlanTransition transition =
-            adapt::plan_transition(setup_->job, setup_->current, session_.nodes(), decision);
+        adapt::PlanTransition transition = adapt::plan_transition(setup_->job, setup_->current, decision);
         carry_out_transition(transition, running());
     }
 

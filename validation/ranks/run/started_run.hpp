@@ -30,6 +30,7 @@ protected:
     // Starts a run with the present configuration.
     void start() {
         setup_.emplace(setup::set_up(config_, session_.size()));
+        setup_->job.nodes = session_.nodes();
         start_again();
     }
 
@@ -48,7 +49,6 @@ protected:
                 .mover = *mover_,
                 .watchdog = watchdog_,
                 .trainer = trainer_,
-                .nodes = session_.nodes(),
                 .staging_memory = staging_.get()};
     }
 

@@ -46,8 +46,7 @@ protected:
                                   .max_replicas = 3};
         const plan::Decision decision{
             .step = steps_, .layout = make_random_layout(layout, bounds), .microbatches = 2};
-        adapt::PlanTransition transition =
-            adapt::plan_transition(setup_->job, setup_->current, session_.nodes(), decision);
+        adapt::PlanTransition transition = adapt::plan_transition(setup_->job, setup_->current, decision);
         return carry_out_transition(transition, running());
     }
 

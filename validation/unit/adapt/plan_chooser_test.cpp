@@ -27,7 +27,7 @@ protected:
         config_.policy.straggler = config::StragglerPolicy::migrate;
         config_.policy.look_every = 5;
         setup_.emplace(setup::set_up(config_, 2));
-        deciding_.emplace(setup_->job, setup_->current, setup_->origin, nodes_, std::vector<plan::Decision>{});
+        deciding_.emplace(setup_->job, setup_->current, setup_->origin, std::vector<plan::Decision>{});
     }
 
     // Observes five steps in which rank 1 computes the fraction `part` of the matmul work of both ranks. Each
@@ -66,7 +66,6 @@ protected:
 
     ScratchFolder folder_;
     config::RunConfig config_;
-    std::vector<int> nodes_{0, 0};
     std::optional<trireme::setup::Setup> setup_;
     std::optional<PlanChooser> deciding_;
     std::size_t steps_ = 0;
@@ -108,7 +107,7 @@ TEST_F(MigrationPolicy, GivesWayToRecordedDecisions) {
     setup_.emplace(setup::set_up(config_, 2));
     layout::Layout uneven = setup_->current.plan.layout;
     uneven.stages.front().replicas.front().shares = {3, 1};
-    PlanChooser chooser(setup_->job, setup_->current, setup_->origin, nodes_, {{.step = 5, .layout = uneven}});
+    PlanChooser chooser(setup_->job, setup_->current, setup_->origin, {{.step = 5, .layout = uneven}});
 
     EXPECT_FALSE(chooser.choose(4));
     EXPECT_FALSE(chooser.choose(10));

@@ -46,7 +46,7 @@ protected:
     // Returns the plan to which the decision leads from the plan of the options.
     setup::PlanState plan_for(const plan::Decision& decision) const {
         const auto setup = setup::set_up(config_, ranks);
-        return plan_transition(setup.job, setup.current, nodes_, decision).to;
+        return plan_transition(setup.job, setup.current, decision).to;
     }
     std::string refusal(const plan::Decision& decision) const {
         return catch_message<ConfigError>([&] { plan_for(decision); });
@@ -54,7 +54,6 @@ protected:
 
     ScratchFolder folder_;
     config::RunConfig config_;
-    std::vector<int> nodes_ = std::vector<int>(ranks, 0);
 };
 
 TEST_F(TransitionBetweenPlans, ChangesTheLayoutAndKeepsTheRest) {
@@ -126,7 +125,7 @@ TEST_F(TransitionBetweenPlans, IsRejectedIfStagesMayHaveUnequalNumbersOfUpdates)
 TEST_F(TransitionBetweenPlans, CountsUnmovedOldPartsAndReceivedNewPartsAsMemory) {
     config_.layout.shard_optimizer = false;
     const auto [job, first, origin, keeps_pruning] = setup::set_up(config_, ranks);
-    const PlanTransition there = plan_transition(job, first, nodes_, {.step = 3, .layout = two_stages(6)});
+    const PlanTransition there = plan_transition(job, first, {.step = 3, .layout = two_stages(6)});
     const std::size_t before =
         setup::predict_rank_memory({job, first}, &config_.optimizer, first.gradients, 1).parameters;
     const std::size_t after =
@@ -149,7 +148,7 @@ TEST_F(TransitionBetweenPlans, KeepsParametersInPlaceIfBlocksFreezeInTheSameLayo
     config_.layout.shard_optimizer = false;
     const auto [job, first, origin, keeps_pruning] = setup::set_up(config_, ranks);
     const PlanTransition there =
-        plan_transition(job, first, nodes_, {.step = 3, .layout = first.plan.layout, .frozen = 1});
+        plan_transition(job, first, {.step = 3, .layout = first.plan.layout, .frozen = 1});
 
     EXPECT_TRUE(there.moves_state);
     EXPECT_EQ(there.moves.values.count_local_elements() + there.moves.values.count_sent_elements(), 0U);
@@ -171,7 +170,7 @@ TEST_F(TransitionBetweenPlans, PredictsTheTimeForStateThatMayBeOffloaded) {
     config_.policy.elastic = config::Elastic::length;
     config_.layout.memory_limit = std::size_t{1} << 30;
     const auto [job, first, origin, keeps_pruning] = setup::set_up(config_, ranks);
-    PlanTransition there = plan_transition(job, first, nodes_, {.step = 3, .layout = two_stages(6)});
+    PlanTransition there = plan_transition(job, first, {.step = 3, .layout = two_stages(6)});
     EXPECT_EQ(predict_offload_seconds(job, there.from, there.to),
               0);  // the limit is large enough for all steps
 
@@ -187,7 +186,7 @@ TEST_F(TransitionBetweenPlans, PredictsTheTimeForStateThatMayBeOffloaded) {
 TEST_F(TransitionBetweenPlans, CountsOldMomentsPlusAFullStepIfMomentsMoveLater) {
     config_.policy.move = config::MoveMethod::overlap;
     const auto [job, first, origin, keeps_pruning] = setup::set_up(config_, ranks);
-    const PlanTransition there = plan_transition(job, first, nodes_, {.step = 3, .layout = two_stages(4)});
+    const PlanTransition there = plan_transition(job, first, {.step = 3, .layout = two_stages(4)});
 
     EXPECT_EQ(
         there.predict_moving_bytes(job, 1),
@@ -208,10 +207,10 @@ TEST_F(TransitionBetweenPlans, KeepsItsMovesWithinTheMemoryLimit) {
     const plan::Decision decision{.step = 3, .layout = two_stages(4)};
     const auto limited_elements = [&] {
         const auto setup = setup::set_up(config_, ranks);
-        return plan_transition(setup.job, setup.current, nodes_, decision).max_elements_in_flight;
+        return plan_transition(setup.job, setup.current, decision).max_elements_in_flight;
     };
     const auto free = setup::set_up(config_, ranks);
-    const PlanTransition there = plan_transition(free.job, free.current, nodes_, decision);
+    const PlanTransition there = plan_transition(free.job, free.current, decision);
     std::size_t moving = 0;
     for (int rank = 0; rank < ranks; ++rank)
         moving = std::max(moving, there.predict_moving_bytes(free.job, rank));
@@ -230,9 +229,8 @@ TEST_F(TransitionBetweenPlans, MovesNothingIfOnlySharesOfWorkChange) {
     config_.policy.straggler = config::StragglerPolicy::resize;
     const auto setup = setup::set_up(config_, ranks);
 
-    const PlanTransition transition =
-        plan_transition(setup.job, setup.current, nodes_,
-                        {.step = 3, .layout = setup.current.plan.layout, .skipped = {0, 0.5, 0, 0}});
+    const PlanTransition transition = plan_transition(
+        setup.job, setup.current, {.step = 3, .layout = setup.current.plan.layout, .skipped = {0, 0.5, 0, 0}});
 
     EXPECT_FALSE(transition.moves_state);
     EXPECT_EQ(transition.count_moved_bytes(setup.job) + transition.count_kept_bytes(setup.job), 0U);
@@ -245,7 +243,7 @@ TEST_F(TransitionBetweenPlans, IsRejectedAfterTheLastStep) {
     auto setup = setup::set_up(config_, ranks);
 
     EXPECT_EQ(
-        catch_message<ConfigError>([&] { choose_first_plan(setup, nodes_, 0); }),
+        catch_message<ConfigError>([&] { choose_first_plan(setup, 0); }),
         cat("--decisions ", config_.policy.decisions,
             " changes the plan after step 10, but the run ends after step 10; remove this decision, or train "
             "longer"));
@@ -259,12 +257,12 @@ TEST_F(TransitionBetweenPlans, StartsFromThePlanOfThePreviousDecision) {
     auto setup = setup::set_up(config_, ranks);
     setup.job.completed_steps = 3;
 
-    const RecordedChanges left = choose_first_plan(setup, nodes_, 0);
+    const RecordedChanges left = choose_first_plan(setup, 0);
 
     EXPECT_EQ(setup.current.plan.layout, two_stages(4));
     ASSERT_EQ(left.decisions.size(), 1U);
     EXPECT_GT(left.memory.rank, 0U);
-    const PlanTransition second = plan_transition(setup.job, setup.current, nodes_, left.decisions.front());
+    const PlanTransition second = plan_transition(setup.job, setup.current, left.decisions.front());
     EXPECT_EQ(second.to.plan.layout, two_stages(2));
     EXPECT_EQ(second.to.plan.microbatches(), 5);
 }
