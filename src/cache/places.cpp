@@ -36,7 +36,10 @@ Places::Places(SampleSizes sizes, std::size_t limit_bytes)
 
 void Places::place(Split split, std::size_t limit_bytes) {
     const std::size_t first = split == Split::train ? 0 : sizes_.train.size();
-    for (const std::size_t sample : shuffle(list(split).size())) {
+    std::vector<std::size_t> order = shuffle(list(split).size());
+    if (split == Split::train && !sizes_.first.empty())
+        std::ranges::stable_partition(order, [&](std::size_t sample) { return sizes_.first[sample]; });
+    for (const std::size_t sample : order) {
         const std::size_t bytes = round_up_to_cache_lines(list(split)[sample] * sizes_.row_bytes);
         if (bytes_ + bytes > limit_bytes) return;
         offsets_[first + sample] = bytes_;

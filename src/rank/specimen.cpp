@@ -1,7 +1,6 @@
 #include "trireme/rank/specimen.hpp"
 
 #include "rank/synthetic_batch.hpp"
-#include "trireme/data/sample_index.hpp"
 #include "trireme/device/machine.hpp"
 #include "trireme/rank/batch_view.hpp"
 #include "trireme/rank/rank_model.hpp"
@@ -10,6 +9,7 @@
 #include "trireme/setup/model_choice.hpp"
 #include "trireme/setup/node_share.hpp"
 #include "trireme/setup/setup.hpp"
+#include "trireme/setup/step_shapes.hpp"
 
 namespace trireme::rank {
 namespace {
@@ -25,8 +25,7 @@ Workload read_corpus_workload(config::RunConfig config) {
     const setup::Setup setup = setup::set_up(config, 1);
     const setup::Job& job = setup.job;
     const std::vector<data::Sample>& samples = job.samples.train;
-    const data::Sampler sampler(samples.size(), config.run.seed, config.data.order);
-    const std::vector<plan::SampleVisit> visits = sampler.list_visits(0, config.run.batch);
+    const std::vector<plan::SampleVisit> visits = make_sampler(job).list_visits(0, config.run.batch);
     const plan::LengthPolicy policy = config.schedule.length;
     const plan::Microbatch microbatch = make_microbatch(
         visits, samples, policy, find_common_length(visits, samples, policy, job.samples.max_length));

@@ -13,6 +13,7 @@
 #include "trireme/layout/layout.hpp"
 #include "trireme/setup/batch_advice.hpp"
 #include "trireme/setup/elastic_memory.hpp"
+#include "trireme/setup/sample_homes.hpp"
 #include "trireme/setup/slow_ranks.hpp"
 
 namespace trireme::records {
@@ -120,9 +121,14 @@ std::string describe_cache(const plan::Plan& plan, const setup::Job& job) {
         return fmt::format("{} of {}", format_with_commas(places.count_placed(split)),
                            format_with_commas(places.count_samples(split)));
     };
-    return fmt::format("cache     up to {} MB per node: {} training samples, {} validation samples\n",
+    const std::size_t nodes = count_nodes(job);
+    const std::string advice =
+        nodes > 1 && job.config.policy.cache.sample_homes == 1
+            ? fmt::format("; each node caches all samples, and with --sample-homes {} only its own", nodes)
+            : "";
+    return fmt::format("cache     up to {} MB per node: {} training samples, {} validation samples{}\n",
                        format_megabytes(places.bytes()), describe_samples(cache::Split::train),
-                       describe_samples(cache::Split::validation));
+                       describe_samples(cache::Split::validation), advice);
 }
 
 // Returns a line for each of --auto-pipe, --auto-dp and --batch-policy that has no effect; empty if there is

@@ -6,6 +6,7 @@
 
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/machine.hpp"
+#include "trireme/setup/sample_homes.hpp"
 
 namespace trireme::run {
 namespace {
@@ -51,7 +52,8 @@ std::shared_ptr<cache::SampleCache> make_node_cache(const setup::Job& job, const
         std::move(memory),
         cache::SampleSizes{.train = list_lengths(job.samples.train),
                            .validation = list_lengths(job.samples.validation),
-                           .row_bytes = job.model.width * byte_size(job.dtype)},
+                           .row_bytes = job.model.width * byte_size(job.dtype),
+                           .first = list_samples_of_node(job, session.node())},
         static_cast<std::size_t>(*std::ranges::min_element(limits)));
 }
 

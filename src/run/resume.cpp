@@ -43,6 +43,7 @@ struct FixedOption {
 std::vector<FixedOption> list_fixed_options(const setup::Job& job) {
     return {{"--seed", cat(job.config.run.seed)},
             {"--order", find_name(data::sample_orders, job.config.data.order), "shuffled"},
+            {"--sample-homes", cat(job.config.policy.cache.sample_homes), "1"},
             {"--batch", cat(job.config.run.batch)},
             {"--batch-policy", may_grow_batch(job.config.policy) ? "grow" : "fixed", "fixed"},
             {"--optimizer", find_name(optim::optimizers, job.config.optimizer.kind)},

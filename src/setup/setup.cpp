@@ -284,12 +284,17 @@ void check_freezing(const config::RunConfig& config) {
                               "--clock-costs auto or sweep"));
 }
 
-// The masked tokens of a sample differ between epochs, and so do the outputs of frozen layers.
-void check_cache(const config::RunConfig& config, Task task) {
+void check_cache(const config::RunConfig& config, Task task, std::size_t samples) {
+    // The masked tokens of a sample differ between epochs, and so do the outputs of frozen layers.
     if (uses_cache(config.policy) && task == Task::masked)
         throw ConfigError(
             "--cache cannot be combined with --task masked, whose samples differ between epochs; remove one of "
             "them");
+    const std::size_t homes = config.policy.cache.sample_homes;
+    if (homes > samples)
+        throw ConfigError(cat("--sample-homes ", homes,
+                              " needs at least one sample per home, but the corpus has ",
+                              format_count(samples, "training sample"), "; lower it"));
 }
 
 void check_batch_size(const config::RunConfig& config) {
@@ -314,7 +319,7 @@ Setup set_up_training(const config::RunConfig& config, int ranks, const std::opt
     job.clock_costs = read_clock_costs(config);
     check_batch_is_enough(config, plan, make_plan_request(config), config.run.batch);
     check_freezing(config);
-    check_cache(config, job.model.task);
+    check_cache(config, job.model.task, job.samples.train.size());
     check_evaluation(config, job.samples);
     job.steps = count_steps(config, job.samples.train.size());
     setup.current.samples.all = job.steps * config.run.batch;

@@ -193,9 +193,7 @@ struct StepPlanner::Memory {
 };
 
 StepPlanner::StepPlanner(const Job& job, const PlanState& current)
-    : job_(job),
-      current_(current),
-      sampler_(job.samples.train.size(), job.config.run.seed, job.config.data.order) {
+    : job_(job), current_(current), sampler_(make_sampler(job)), homes_(job, current.plan) {
     if (forms_by_time(job.config.schedule.length)) work_ = std::make_unique<Work>(job, current);
     if (is_elastic_by_length(job.config.policy)) memory_ = std::make_unique<Memory>(job, current);
 }
@@ -209,8 +207,8 @@ const PlannedStep& StepPlanner::plan_step(std::size_t step) {
     if (recent_steps_.size() == recent_steps) recent_steps_.pop_front();
     const plan::LengthPolicy policy = job_.config.schedule.length;
     const std::vector<data::Sample>& samples = job_.samples.train;
-    const std::vector<plan::SampleVisit> visits =
-        sampler_.list_visits(current_.samples.count_visits(step), current_.samples.batch);
+    const std::size_t first_visit = current_.samples.count_visits(step);
+    const std::vector<plan::SampleVisit> visits = sampler_.list_visits(first_visit, current_.samples.batch);
     PlannedStep planned{.step = step, .microbatches = {}};
     for (const plan::SampleVisit& visit : visits) {
         const std::size_t length = samples[visit.sample].length;
@@ -220,7 +218,9 @@ const PlannedStep& StepPlanner::plan_step(std::size_t step) {
     planned.size.targets = count_targets(job_, visits);
     planned.size.frozen_blocks = current_.plan.frozen;
     const std::size_t common_length = find_common_length(visits, samples, policy, job_.samples.max_length);
-    for (std::vector<plan::SampleVisit>& microbatch_visits : form_microbatches(visits, planned.fit))
+    std::vector<std::vector<plan::SampleVisit>> microbatches = form_microbatches(visits, planned.fit);
+    homes_.bring_home(first_visit, microbatches);
+    for (std::vector<plan::SampleVisit>& microbatch_visits : microbatches)
         planned.microbatches.push_back(
             make_microbatch(std::move(microbatch_visits), samples, policy, common_length));
     if (memory_) {
@@ -277,7 +277,7 @@ std::string explain_lack_of_microbatches(const Job& job, const PlanState& curren
     const auto microbatches = static_cast<std::size_t>(current.plan.microbatches());
     const std::size_t batch = current.samples.batch;
     if (max_rows / job.samples.max_length * microbatches >= batch) return "";  // enough for the longest samples
-    const data::Sampler sampler(job.samples.train.size(), job.config.run.seed, job.config.data.order);
+    const data::Sampler sampler = make_sampler(job);
     for (std::size_t step = job.completed_steps; step < current.samples.count_steps(); ++step) {
         std::vector<std::size_t> lengths;
         for (const plan::SampleVisit& visit : sampler.list_visits(current.samples.count_visits(step), batch))

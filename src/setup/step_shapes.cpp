@@ -2,6 +2,11 @@
 
 namespace trireme::setup {
 
+data::Sampler make_sampler(const Job& job) {
+    return {job.samples.train.size(), job.config.run.seed, job.config.data.order,
+            job.config.policy.cache.sample_homes};
+}
+
 std::size_t count_targets(const Job& job, const std::vector<plan::SampleVisit>& visits) {
     if (job.corpus) return count_targets(*job.corpus, job.samples.train, job.train_rules, visits);
     std::size_t rows = 0;
@@ -11,7 +16,7 @@ std::size_t count_targets(const Job& job, const std::vector<plan::SampleVisit>& 
 
 std::vector<std::uint32_t> list_sample_lengths(const Job& job, const StepSamples& step_samples,
                                                std::size_t step) {
-    const data::Sampler sampler(job.samples.train.size(), job.config.run.seed, job.config.data.order);
+    const data::Sampler sampler = make_sampler(job);
     std::vector<std::uint32_t> lengths;
     const std::size_t visits = step_samples.count_visits(step);
     for (const plan::SampleVisit& visit : sampler.list_visits(visits, step_samples.batch))

@@ -16,11 +16,13 @@ struct SampleKey {
     std::uint64_t sample = 0;
 };
 
-// The rows of each sample, by split. A row has `row_bytes` bytes.
+// The rows of each sample, by split. A row has `row_bytes` bytes. Training samples in `first` get their places
+// before the others; an empty list is one of all samples.
 struct SampleSizes {
     std::vector<std::uint32_t> train;
     std::vector<std::uint32_t> validation;
     std::size_t row_bytes = 0;
+    std::vector<bool> first = {};  // per training sample
 };
 
 struct Place {

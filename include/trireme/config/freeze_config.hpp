@@ -53,6 +53,7 @@ inline constexpr NamedValue<CacheMode> cache_modes[] = {
 struct CacheConfig {
     CacheMode mode = CacheMode::off;
     std::size_t memory_bytes = 0;  // limit per node; 0: half of the memory that the node has left
+    std::size_t sample_homes = 1;  // see data::Sampler; also without a cache
 };
 
 }  // namespace trireme::config

@@ -75,23 +75,34 @@ inline constexpr NamedValue<SampleOrder> sample_orders[] = {
 // The sequence of all visits of a run. Each epoch visits every sample once. Visit number `v` belongs to epoch
 // `v / samples`. A sampler has no state. A run can therefore resume at any visit, and all ranks compute the
 // same sequence.
+//
+// Several homes divide the samples among themselves, in equal numbers if possible. The homes are visited in
+// turn: visit number `v` is a visit to home `v % homes`. Each home has its own epochs, which visit every sample
+// of the home once, so that a smaller home begins its next epoch earlier.
 class Sampler {
 public:
-    // `samples` is the number of samples, above 0. `seed` matters only if samples are shuffled.
-    Sampler(std::uint64_t samples, std::uint64_t seed, SampleOrder order = SampleOrder::shuffled);
+    // `samples` is the number of samples. It is at least `homes`, which is at least 1. `seed` matters only if
+    // samples are shuffled.
+    Sampler(std::uint64_t samples, std::uint64_t seed, SampleOrder order = SampleOrder::shuffled,
+            std::uint64_t homes = 1);
 
     // `ordinal` is the number of a visit since the start of the run, from 0.
     plan::SampleVisit find_visit(std::uint64_t ordinal) const;
     std::vector<plan::SampleVisit> list_visits(std::uint64_t first_ordinal, std::size_t count) const;
+    // Returns the home of the sample that a visit visits.
+    std::uint64_t find_home(std::uint64_t ordinal) const { return ordinal % homes_; }
+    // Returns the home of each sample.
+    std::vector<std::uint32_t> list_homes() const;
 
 private:
-    // Returns the sample at `position` of the random order of `epoch`.
-    std::uint64_t permute(std::uint64_t epoch, std::uint64_t position) const;
+    std::uint64_t count_samples_of(std::uint64_t home) const;
+    // Returns sample number `index` of a home. The order of these numbers is the same in all epochs.
+    std::uint64_t find_sample(std::uint64_t home, std::uint64_t index) const;
 
     std::uint64_t samples_;
     RandomKey key_;
     SampleOrder order_;
-    int half_bits_;  // the permutation acts on 2 * half_bits_ bits
+    std::uint64_t homes_;
 };
 
 }  // namespace trireme::data

@@ -10,6 +10,7 @@
 #include "trireme/plan/microbatch.hpp"
 #include "trireme/policy/steps.hpp"
 #include "trireme/setup/model_flops.hpp"
+#include "trireme/setup/sample_homes.hpp"
 #include "trireme/setup/setup.hpp"
 #include "trireme/setup/step_fitter.hpp"
 
@@ -65,6 +66,7 @@ private:
     const Job& job_;
     const PlanState& current_;
     data::Sampler sampler_;
+    SampleHomes homes_;
     std::deque<PlannedStep> recent_steps_;
     std::unique_ptr<Work> work_;      // null if micro-batches have equal numbers of samples
     std::unique_ptr<Memory> memory_;  // null without --elastic length

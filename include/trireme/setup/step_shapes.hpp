@@ -12,6 +12,9 @@
 
 namespace trireme::setup {
 
+// Returns the sequence of all visits to training samples.
+data::Sampler make_sampler(const Job& job);
+
 // Returns the number of targets (terms of the loss) of `visits`, which are visits to training samples. If the
 // job has no corpus, every row of a sample has a target.
 std::size_t count_targets(const Job& job, const std::vector<plan::SampleVisit>& visits);

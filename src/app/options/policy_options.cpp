@@ -191,7 +191,13 @@ std::vector<Option> make_cache_options(config::CacheConfig& cache) {
                                            "limit of the cache per node; 0: half of the memory that the node "
                                            "has left. Samples beyond the limit are computed in every epoch"},
                                           cache.memory_bytes, 0),
-                         [&cache] { return cache.mode != config::CacheMode::off; }, {"a cache", "--cache on"})};
+                         [&cache] { return cache.mode != config::CacheMode::off; }, {"a cache", "--cache on"}),
+        make_integer_option(
+            {"sample-homes", "",
+             "number of homes, among which the training samples are divided; the ranks of a node "
+             "train the samples of one home, so that its cache has them. Each step takes "
+             "equally many samples from each home"},
+            cache.sample_homes, 1)};
 }
 
 // With `freeze` or `both`, also sets --freeze and --auto-pipe, unless they were set before.

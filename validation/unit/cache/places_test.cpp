@@ -55,6 +55,18 @@ TEST(Places, AreThoseOfTheFirstSamplesThatFit) {
     }
 }
 
+TEST(Places, AreGivenToTheSamplesOfTheNodeFirst) {
+    SampleSizes sizes = make_sizes();
+    for (std::size_t s = 0; s < 90; ++s) sizes.first.push_back(s % 2 == 1);
+    const std::size_t all_bytes = Places(sizes, std::numeric_limits<std::size_t>::max()).bytes();
+
+    const Places half(sizes, all_bytes / 4);
+    for (std::size_t s = 0; s < 90; s += 2) EXPECT_FALSE(half.find({Split::train, s}));
+    const Places most(sizes, all_bytes * 3 / 4);
+    for (std::size_t s = 1; s < 90; s += 2) EXPECT_TRUE(most.find({Split::train, s}));
+    EXPECT_EQ(Places(sizes, std::numeric_limits<std::size_t>::max()).count_placed(Split::train), 90U);
+}
+
 TEST(Places, AreGivenToTrainingSamplesFirst) {
     std::size_t train_bytes = 0;
     for (const std::uint32_t rows : make_sizes().train) train_bytes += (rows * 24 + 63) / 64 * 64;

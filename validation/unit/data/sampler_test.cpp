@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <set>
 
 #include "trireme/data/sample_index.hpp"
@@ -34,6 +36,37 @@ TEST(Sampler, VisitsSamplesInTheOrderOfTheCorpusAcrossTheEndOfAnEpoch) {
     const Sampler sampler(5, 3, SampleOrder::corpus);
 
     EXPECT_EQ(sampler.list_visits(3, 4), (std::vector<plan::SampleVisit>{{0, 3}, {0, 4}, {1, 0}, {1, 1}}));
+}
+
+// Homes have 4 or 3 of the 11 samples. Each step of 9 visits takes 3 samples from each home.
+TEST(Sampler, VisitsTheSamplesOfEachHomeOncePerEpochOfTheHome) {
+    for (const SampleOrder order : {SampleOrder::shuffled, SampleOrder::corpus}) {
+        const Sampler sampler(11, 7, order, 3);
+        const std::vector<std::uint32_t> homes = sampler.list_homes();
+        std::map<std::pair<std::uint64_t, std::uint64_t>, std::multiset<std::uint64_t>> seen;  // by home, epoch
+        for (std::uint64_t ordinal = 0; ordinal < 3 * 12; ++ordinal) {
+            const plan::SampleVisit visit = sampler.find_visit(ordinal);
+            EXPECT_EQ(sampler.find_home(ordinal), ordinal % 3);
+            EXPECT_EQ(homes[visit.sample], ordinal % 3);
+            seen[{ordinal % 3, visit.epoch}].insert(visit.sample);
+        }
+        for (std::uint64_t home = 0; home < 3; ++home) {
+            const std::uint64_t count = home < 2 ? 4 : 3;
+            for (std::uint64_t epoch = 0; epoch < 12 / count; ++epoch) {
+                const auto& samples = seen[{home, epoch}];
+                EXPECT_EQ(samples.size(), count);
+                EXPECT_EQ(std::set<std::uint64_t>(samples.begin(), samples.end()).size(), count);
+            }
+        }
+    }
+}
+
+TEST(Sampler, ShufflesTheSamplesOfAHomeDifferentlyForEachEpoch) {
+    const Sampler sampler(64, 1, SampleOrder::shuffled, 2);
+    std::vector<std::vector<std::uint64_t>> epochs(2);
+    for (std::uint64_t v = 0; v < 128; v += 2) epochs[v / 64].push_back(sampler.find_visit(v).sample);
+    EXPECT_NE(epochs[0], epochs[1]);
+    EXPECT_TRUE(std::ranges::is_permutation(epochs[0], epochs[1]));
 }
 
 TEST(Sampler, ContinuesFromAnyOrdinal) {
