@@ -139,7 +139,7 @@ start_munge() {
         --log-file "$folder/log" --pid-file "$folder/pid" --seed-file "$folder/seed"
 }
 
-# A requeued job is retried at once, a silent node is soon declared dead, and the partition `urgent` preempts
+# A requeued job is retried at once, and the partition `urgent` preempts
 # `main`.
 write_slurm_conf() {
     cat > "$cluster/slurm.conf" <<CONF
@@ -165,7 +165,7 @@ SelectTypeParameters=CR_CPU
 SlurmdParameters=config_overrides
 SchedulerParameters=batch_sched_delay=0,sched_interval=2,bf_interval=2,preempt_strict_order
 ReturnToService=2
-SlurmdTimeout=10
+SlurmdTimeout=30
 InactiveLimit=0
 KillWait=5
 MinJobAge=600

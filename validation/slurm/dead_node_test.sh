@@ -8,6 +8,11 @@ enter_cluster "$0" "$@"
 run=("${small_run[@]}" --steps 16 --pipe 4 --data 2 --checkpoint-every 2 --stall-timeout 10)
 run_undisturbed undisturbed "${run[@]}"
 
+notice_after() { # seconds
+    sed -i "s/^SlurmdTimeout=.*/SlurmdTimeout=$1/" "$SLURM_CONF"
+    scontrol reconfigure
+}
+notice_after 10
 job=$(sbatch --parsable --nodes 4 "$home/jobs/train.sbatch" "${run[@]}" --run-dir struck "$(long_step 6)")
 wait_for "fifth step" 100 has_steps struck 5
 lose_node n3
@@ -22,10 +27,6 @@ expect_same_losses struck undisturbed 16
 grep -q '"behind_step":[1-9]' struck/starts.jsonl || fail "the job did not resume: $(cat struck/starts.jsonl)"
 
 say "a node dies before the start, and Slurm has not noticed: launch.sh also checks the nodes of the second component"
-notice_after() { # seconds
-    sed -i "s/^SlurmdTimeout=.*/SlurmdTimeout=$1/" "$SLURM_CONF"
-    scontrol reconfigure
-}
 notice_after 600
 sed -i 's/^site_patience=.*/site_patience=15/' "$home/jobs/site.sh"
 lose_node n4

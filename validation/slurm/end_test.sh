@@ -16,17 +16,11 @@ expect_state "$job" COMPLETED 0:0
 expect_same_losses displaced undisturbed 12
 grep -q "SIGTERM came to rank [0-7]" "slurm-$job.out" || fail "the output does not say why the run stopped: $(cat "slurm-$job.out")"
 
-say "the time limit is near: the run stops by itself, also under mpirun, where no signal of Slurm arrives"
+say "two jobs: the time limit of the first one is near, and the second one has a step longer than its time limit"
 sed -i 's/^site_mpi=""/site_mpi=mpirun/' "$home/jobs/site.sh"
-job=$(sbatch --parsable --time 1 "$home/jobs/train.sbatch" "${small_run[@]}" --steps 9999 --pipe 2 --run-dir short)
+short=$(sbatch --parsable --time 1 "$home/jobs/train.sbatch" "${small_run[@]}" --steps 9999 --pipe 2 --run-dir short)
 wait_for "first step" 100 has_steps short 1
-wait_for "return to the queue" 100 is_in_state "$job" PENDING
-scancel "$job"
-grep -q "the end of Slurm's job $job is near" "slurm-$job.out" || fail "the output does not say why the run stopped: $(cat "slurm-$job.out")"
-"$TRIREME" inspect --verify short
 sed -i 's/^site_mpi=mpirun/site_mpi=""/' "$home/jobs/site.sh"
-
-say "a step that takes longer than the time limit: Slurm kills the job, and the last checkpoint is complete"
 slow=()
 for rank in 0 1 2 3 4 5 6 7; do
     slow+=(--slow "rank=$rank,factor=1000,steps=5:6")
@@ -34,6 +28,14 @@ done
 job=$(sbatch --parsable --nodes 4 "$home/jobs/train.sbatch" "${run[@]}" --run-dir killed --checkpoint-every 1 "${slow[@]}")
 wait_for "fourth step" 100 has_steps killed 4
 scontrol update "JobId=$job" EndTime=now+5
+
+say "the first run stops by itself, also under mpirun, where no signal of Slurm arrives"
+wait_for "return to the queue" 100 is_in_state "$short" PENDING
+scancel "$short"
+grep -q "the end of Slurm's job $short is near" "slurm-$short.out" || fail "the output does not say why the run stopped: $(cat "slurm-$short.out")"
+"$TRIREME" inspect --verify short
+
+say "Slurm kills the second job, and its last checkpoint is complete"
 wait_for "end of job $job" 100 has_ended "$job"
 is_in_state "$job" TIMEOUT || fail "job $job is $(field_of "$job" JobState) and not TIMEOUT; its output: $(cat "slurm-$job.out")"
 [ "$(steps_of killed)" -eq 4 ] || fail "the killed run has $(steps_of killed) steps and not 4"
