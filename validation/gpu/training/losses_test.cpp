@@ -19,7 +19,8 @@ using messages::on_emulated_gpu;
 
 class GpuTraining : public testing::Test {
 protected:
-    static constexpr const char* steps = "--steps 4 --eval-every 2";  // few, as the emulated GPU is slow
+    static constexpr const char* steps =
+        "--steps 4 --eval-every 2 --max-length 12";  // little work, as the emulated GPU is slow
 
     validation::ScratchFolder folder_;
     Trials trials_{folder_.file(""), steps};

@@ -17,7 +17,7 @@ using messages::on_emulated_gpu;
 using validation::make_random_layout;
 
 constexpr const char* training =
-    "--model gpt2-tiny --tied on --width 16 --heads 4 --corpus corpus.h5 --layers 4 --positions 24 --dropout "
+    "--model gpt2-tiny --tied on --width 16 --heads 4 --corpus corpus.h5 --layers 4 --positions 12 --dropout "
     "0.1 "
     "--lr 5e-3 --validation-share 0.2 --batch 8 --warmup-steps 3 --eval-every 4 --steps 8";
 constexpr const char* on_reference = " --dtype f64 --device reference";
