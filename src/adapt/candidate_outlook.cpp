@@ -57,7 +57,7 @@ struct CandidateOutlook::Entry {
     std::size_t batch = 0;                                      // samples of a step of the plan
     std::map<std::size_t, bool> executable_steps;               // true if the plan can execute the step
     std::map<std::size_t, std::optional<double>> step_seconds;  // of the next step
-    std::map<policy::LengthClass, std::optional<double>> class_seconds;  // see predict_step()
+    std::map<StepClass, std::optional<double>> class_seconds;   // see predict_step()
     double offload_seconds = 0;                 // copies of state in a change from or to the plan
     std::optional<double> change_seconds = {};  // from the current plan; empty if impossible
     bool is_change_known = false;
@@ -168,10 +168,10 @@ std::vector<std::optional<policy::StepOutlook>> CandidateOutlook::predict_steps(
 // Predicts a step like the first one of its class that was met.
 std::optional<policy::StepOutlook> CandidateOutlook::predict_class(Entry& entry, const plan::StepAhead& step) {
     if (!entry.predictor) return std::nullopt;
-    const policy::LengthClass length_class = find_class(step);
-    const auto [known, is_new] = entry.class_seconds.try_emplace(length_class);
+    const StepClass step_class{find_length_class(step), entry.predictor->find_cached_shares(step.step)};
+    const auto [known, is_new] = entry.class_seconds.try_emplace(step_class);
     if (is_new) {
-        const std::size_t typical = class_steps_.try_emplace(length_class, step.step).first->second;
+        const std::size_t typical = class_steps_.try_emplace(step_class, step.step).first->second;
         known->second = entry.predictor->try_predict_seconds(typical);
     }
     return scale(entry, known->second);
@@ -181,11 +181,12 @@ bool CandidateOutlook::can_execute(Entry& entry, const plan::StepAhead& next) {
     if (!entry.predictor) return false;
     const auto [known, is_new] = entry.executable_steps.try_emplace(next.step);
     if (is_new) known->second = entry.predictor->can_execute(next.step);
-    if (!known->second) entry.class_seconds[find_class(next)].reset();
+    if (!known->second)
+        entry.class_seconds[{find_length_class(next), entry.predictor->find_cached_shares(next.step)}].reset();
     return known->second;
 }
 
-const policy::LengthClass& CandidateOutlook::find_class(const plan::StepAhead& step) {
+const policy::LengthClass& CandidateOutlook::find_length_class(const plan::StepAhead& step) {
     const auto [known, is_new] = length_classes_.try_emplace(step.step);
     if (is_new) known->second = policy::find_length_class(step.lengths);
     return known->second;

@@ -13,6 +13,7 @@
 #include "trireme/adapt/plan_transition.hpp"
 #include "trireme/policy/length.hpp"
 #include "trireme/policy/outlook.hpp"
+#include "trireme/setup/cached_visits.hpp"
 #include "trireme/setup/machine.hpp"
 #include "trireme/setup/rank_memory.hpp"
 #include "trireme/setup/stage_work.hpp"
@@ -42,8 +43,8 @@ public:
     void begin_decision(std::size_t step, double scale, const std::vector<double>& slowness,
                         ChangePredictions changes);
 
-    // Predicts a step like the first one of its class of lengths that was met, which takes little time and
-    // compares candidates fairly. Predicts the next step by itself if --elastic-rule is published, or if the
+    // Predicts a step like the first one of its class that was met, which takes little time and compares
+    // candidates fairly. Predicts the next step by itself if --elastic-rule is published, or if the
     // current plan cannot execute this step or the first one of its class.
     std::optional<policy::StepOutlook> predict_step(const policy::Candidate& candidate,
                                                     const plan::StepAhead& step) override;
@@ -82,13 +83,15 @@ public:
 
 private:
     struct Entry;
+    // Steps with samples of about equal lengths, of which the cache has equal parts.
+    using StepClass = std::pair<policy::LengthClass, setup::CachedShares>;
 
     Entry& find_entry(const policy::Candidate& candidate);
     bool has_device_memory(const setup::PlanState& state, std::vector<setup::RankMemory> memories) const;
     std::optional<policy::StepOutlook> predict_class(Entry& entry, const plan::StepAhead& step);
     std::optional<policy::StepOutlook> predict_exactly(Entry& entry, const plan::StepAhead& next);
     bool can_execute(Entry& entry, const plan::StepAhead& next);
-    const policy::LengthClass& find_class(const plan::StepAhead& step);
+    const policy::LengthClass& find_length_class(const plan::StepAhead& step);
     double estimate_change(const Entry& before, const Entry& after);
     bool must_predict_exactly(const plan::StepAhead& next);
     std::optional<policy::StepOutlook> scale(const Entry& entry, const std::optional<double>& seconds) const;
@@ -107,7 +110,7 @@ private:
     std::vector<policy::SharedLayout> excluded_layouts_ = {};
     std::optional<bool> must_predict_exactly_ = {};              // in this decision; empty if unknown
     std::map<std::size_t, policy::LengthClass> length_classes_;  // by steps
-    std::map<policy::LengthClass, std::size_t> class_steps_;     // the first step that was met of each class
+    std::map<StepClass, std::size_t> class_steps_;               // the first step that was met of each class
     std::list<Entry> entries_;                                   // the most recently used one first
     std::size_t next_number_ = 0;
     std::map<std::pair<std::size_t, std::size_t>, double> moved_bytes_;  // by the numbers of two entries

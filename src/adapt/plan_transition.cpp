@@ -129,9 +129,16 @@ std::size_t compute_elements_in_flight(const PlanTransition& transition, const s
 // With --batch-policy grow, each pipeline keeps its samples per step, unless the decision has the batch.
 setup::StepSamples change_samples(const setup::Job& job, const setup::PlanState& from,
                                   const plan::Decision& decision) {
-    if (decision.batch) return from.samples.change_batch(decision.step, *decision.batch);
-    if (!may_grow_batch(job.config.policy)) return from.samples;
-    return from.samples.change_batch(decision.step, from.samples.grow_batch(count_pipelines(decision.layout)));
+    setup::StepSamples samples = from.samples;
+    if (decision.batch)
+        samples = samples.change_batch(decision.step, *decision.batch);
+    else if (may_grow_batch(job.config.policy))
+        samples = samples.change_batch(decision.step, samples.grow_batch(count_pipelines(decision.layout)));
+    const int frozen = decision.frozen.value_or(from.plan.frozen);
+    if (frozen != from.plan.frozen)
+        samples.cached =
+            samples.cached.change_depth(samples.count_visits(decision.step), from.plan.frozen, frozen);
+    return samples;
 }
 
 // Makes the plan of the decision. If the decision sets no schedule, the plan has the schedule of the options.
@@ -199,7 +206,7 @@ PlanTransition plan_checked_transition(const setup::Job& job, const setup::PlanS
 }
 
 // Returns the bytes of a rank's message buffers. With `--move twins` it is not known in advance which ranks
-// exchange messages with other so the maximum is assumed for every rank.
+// exchange messages with other nodes, so the maximum is assumed for every rank.
 std::size_t count_bytes_in_flight(const PlanTransition& transition, const setup::Job& job, int rank) {
     const device::DType accumulator_dtype = accumulator_type(job.dtype);
     switch (job.config.policy.move) {

@@ -196,6 +196,7 @@ std::string describe_rate_change(const setup::Job& job) {
 void resume_samples(const Json& facts, const setup::Job& job, setup::StepSamples& samples) {
     samples.first_step = job.completed_steps;
     samples.first_sample = facts.value(samples_visited_key, job.completed_steps * samples.batch);
+    samples.cached = {.begin = samples.first_sample, .depth_begin = samples.first_sample};
 }
 
 void resume_job(setup::Setup& setup) {

@@ -12,6 +12,7 @@
 #include "trireme/plan/plan.hpp"
 #include "trireme/plan/stage_work.hpp"
 #include "trireme/schedule/predict.hpp"
+#include "trireme/setup/cached_visits.hpp"
 #include "trireme/setup/exchange_costs.hpp"
 #include "trireme/setup/machine.hpp"
 #include "trireme/setup/stage_work.hpp"
@@ -31,6 +32,7 @@ struct PricedPlan {
     const stage::GradientPlan& gradients;
     // Per stage: true if its backward passes are split. If empty, the programs of `plan` determine this.
     std::vector<bool> splits_backward = {};
+    layout::Link cache_link = {};  // between a device and the cache; if it has no bandwidth, the device copies
 };
 
 // Returns the current plan of a job with references to the members of `job` and `current`.
@@ -48,17 +50,21 @@ public:
 
     // Returns the costs of a step in seconds. `microbatches` has one shape per micro-batch of the step, in the
     // order of the plan. The ranks of a team wait for each other in every layer, so that a pass takes the time
-    // of the slowest rank. `levels` is that of stage::StepWork.
+    // of the slowest rank. `levels` is that of stage::StepWork. `cached` are the samples of each micro-batch
+    // that the cache has.
     schedule::StepCosts predict(const std::vector<plan::MicrobatchShape>& microbatches,
-                                const std::vector<plan::MicrobatchLevels>& levels = {});
+                                const std::vector<plan::MicrobatchLevels>& levels = {},
+                                const CachedShares& cached = {});
     // Returns the same costs, with those at the lower clocks of the devices if list_team_clocks() returns any.
     schedule::StepCosts predict_at_all_clocks(const std::vector<plan::MicrobatchShape>& microbatches,
-                                              const std::vector<plan::MicrobatchLevels>& levels = {});
+                                              const std::vector<plan::MicrobatchLevels>& levels = {},
+                                              const CachedShares& cached = {});
     // Returns the costs at one clock as a table, indexed by [stage][micro-batch]. `clock` is an index into the
     // clocks of the device that executes the micro-batch; a device with fewer clocks has the lowest one.
     std::vector<std::vector<schedule::StageCost>> predict_costs(
         const std::vector<plan::MicrobatchShape>& microbatches,
-        const std::vector<plan::MicrobatchLevels>& levels = {}, std::size_t clock = 0);
+        const std::vector<plan::MicrobatchLevels>& levels = {}, const CachedShares& cached = {},
+        std::size_t clock = 0);
 
     // Returns the time that the passes of a micro-batch take longer if one block of the stage has the
     // recomputation `level` instead of that of the plan. `shape` is the shape of the micro-batch.
@@ -100,11 +106,12 @@ private:
 
     ReplicaKind find_kind(const layout::ReplicaLayout& replica) const;
     ReplicaWork make_replica_work(std::size_t stage, const ReplicaKind& kind);
-    double predict_update_seconds(const stage::StageSpec& spec, std::size_t replicas, std::size_t kind) const;
-    double predict_backup_seconds(const stage::StageSpec& spec, std::size_t replicas, std::size_t kind) const;
     MeasuredRatios find_measured_ratios(std::size_t stage, std::size_t kind);
     std::size_t find_replica_kind(std::size_t stage, std::size_t microbatch) const;
-    ReplicaWork& find_block_work(std::size_t stage, std::size_t kind, std::size_t block, plan::Recompute level);
+    ReplicaWork& find_part_work(std::size_t stage, std::size_t kind, layout::Range layers,
+                                plan::Recompute level);
+    double predict_cache_seconds(std::size_t stage, std::size_t kind, const plan::MicrobatchShape& shape,
+                                 const CachedShares& cached, std::size_t clock);
     schedule::StageCost predict_passes(const ReplicaWork& replica, bool splits_backward,
                                        const plan::MicrobatchShape& shape, std::size_t clock) const;
     schedule::StageCost predict_cost(std::size_t stage, const ReplicaWork& replica,
@@ -118,8 +125,9 @@ private:
     std::shared_ptr<StageWorks> works_;
     std::vector<std::vector<ReplicaWork>> work_;           // [stage][kind of replica]
     std::vector<std::vector<std::size_t>> replica_kinds_;  // [stage][replica]: index in work_[stage]
-    // By stage, kind of replica, block of the stage and recomputation.
-    std::map<std::tuple<std::size_t, std::size_t, std::size_t, plan::Recompute>, ReplicaWork> block_work_;
+    // Work of a part of a stage: by stage, kind of replica, first layer, number of layers and recomputation.
+    std::map<std::tuple<std::size_t, std::size_t, std::size_t, std::size_t, plan::Recompute>, ReplicaWork>
+        part_work_;
     std::vector<bool> splits_backward_;       // per stage
     std::vector<ExchangeSeconds> exchanges_;  // per stage
     // Per stage: the largest number of messages to the next stage that leave a node at the same time.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "trireme/setup/cached_visits.hpp"
 #include "trireme/setup/machine.hpp"
 #include "trireme/setup/setup.hpp"
 #include "trireme/setup/step_fitter.hpp"
@@ -44,6 +45,8 @@ public:
     double predict_seconds(std::size_t step);
     // Returns the whole prediction. Steps must not overlap.
     PredictedStep predict_step(std::size_t step);
+    // Returns the parts of the samples of a step that the prediction assumes to be in the cache.
+    CachedShares find_cached_shares(std::size_t step) const;
     // True if the step fits into memory.
     bool can_execute(std::size_t step);
     // Same as predict_step(), but returns nothing if the step does not fit into memory.

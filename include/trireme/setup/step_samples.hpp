@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "trireme/optim/config.hpp"
+#include "trireme/setup/cached_visits.hpp"
 
 namespace trireme::setup {
 
@@ -15,6 +16,7 @@ struct StepSamples {
     std::size_t first_sample = 0;     // samples that the run has visited before this step
     std::size_t first_batch = 0;      // samples per step with the plan of the options: --batch
     std::size_t first_pipelines = 1;  // pipelines of this plan: see layout::count_pipelines()
+    CachedVisits cached = {};         // valid entries of the cache of frozen outputs
     std::size_t all = 0;              // samples that the whole run visits, unless its last step visits more
 
     // Returns the number of samples that the run has visited before `step`. Also valid for the step before

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "trireme/optim/optimizer.hpp"
+#include "setup/costs/update_costs.hpp"
 #include "trireme/setup/clocks.hpp"
 #include "trireme/setup/setup.hpp"
 
@@ -35,7 +35,8 @@ PricedPlan make_priced_plan(const Job& job, const PlanState& current) {
             .plan = current.plan,
             .dtype = job.dtype,
             .optimizer = job.config.optimizer,
-            .gradients = current.gradients};
+            .gradients = current.gradients,
+            .cache_link = find_cache_link(job)};
 }
 
 std::vector<bool> find_empty_microbatches(const std::vector<plan::MicrobatchShape>& microbatches) {
@@ -100,65 +101,17 @@ StepCostPredictor::ReplicaWork StepCostPredictor::make_replica_work(std::size_t 
                                     .first_trained_layer = priced_.plan.first_trained_layer()};
         const std::size_t device = kind.device_kinds[r];
         const MeasuredRatios ratios = find_measured_ratios(s, device);
-        work.ranks.push_back({.work = &works_->find(spec, variant),
-                              .kind = device,
-                              .slowness = kind.slowness[r],
-                              .ratios = ratios,
-                              .update_seconds = kind.slowness[r] * ratios.update *
-                                                (predict_update_seconds(spec, stage.replicas.size(), device) +
-                                                 predict_backup_seconds(spec, stage.replicas.size(), device))});
+        work.ranks.push_back(
+            {.work = &works_->find(spec, variant),
+             .kind = device,
+             .slowness = kind.slowness[r],
+             .ratios = ratios,
+             .update_seconds =
+                 kind.slowness[r] * ratios.update *
+                 (predict_update_seconds(priced_, machine_, spec, stage.replicas.size(), device) +
+                  predict_backup_seconds(priced_, machine_, spec, stage.replicas.size(), device))});
     }
     return work;
-}
-
-// Returns the time in which a rank clears its gradients, adds up the gradients of all replicas, computes the
-// norm and updates its parameters. Replicas divide the computation of the norm evenly. If they shard the
-// optimizer state, they also divide the update.
-double StepCostPredictor::predict_update_seconds(const stage::StageSpec& spec, std::size_t replicas,
-                                                 std::size_t kind) const {
-    const plan::KernelSeconds& kernel_seconds = machine_.kernel_seconds[kind];
-    const auto value_bytes = static_cast<double>(byte_size(priced_.dtype));
-    const auto state_bytes = static_cast<double>(byte_size(accumulator_type(priced_.dtype)));
-    // The update reads the gradient, and reads and writes the state and the value. With master
-    // weights, the update also writes the rounded weights.
-    const bool has_master_weights = optim::has_master_weights(priced_.dtype);
-    const double update_bytes =
-        state_bytes * (1 + 2 * static_cast<double>(1 + optim::count_moments(priced_.optimizer))) +
-        (has_master_weights ? value_bytes : 0);
-    const char* const update = priced_.optimizer.kind == optim::OptimizerKind::adamw ? "adamw" : "sgd";
-    const auto all_replicas = static_cast<double>(replicas);
-    const double updating_replicas = priced_.plan.shards_optimizer ? all_replicas : 1;
-    double seconds = 0;
-    double all_elements = 0;
-    for (const std::size_t size : list_trained_sizes(priced_.model, spec)) {
-        const auto elements = static_cast<double>(size);
-        seconds += kernel_seconds(update, {.bytes = elements / updating_replicas * update_bytes}) +
-                   kernel_seconds("sum_of_squares", {.bytes = elements / all_replicas * state_bytes});
-        all_elements += elements;
-    }
-    if (all_elements == 0) return 0;
-    const double gradient_bytes = all_elements * state_bytes;
-    if (replicas > 1)  // a rank reads the gradients of all replicas for its shard, and writes the sum
-        seconds += kernel_seconds("copy", {.bytes = gradient_bytes * (all_replicas + 1) / all_replicas});
-    return seconds + kernel_seconds("fill", {.bytes = gradient_bytes});
-}
-
-// Returns the time in which a rank copies the state that a speculative update changes; 0 without such updates.
-double StepCostPredictor::predict_backup_seconds(const stage::StageSpec& spec, std::size_t replicas,
-                                                 std::size_t kind) const {
-    if (!priced_.plan.training.shape.has_speculative_updates) return 0;
-    const double updating_replicas = priced_.plan.shards_optimizer ? static_cast<double>(replicas) : 1;
-    const auto state_values = static_cast<double>(optim::count_state_values(priced_.optimizer, priced_.dtype));
-    double seconds = 0;
-    for (const std::size_t size : list_trained_sizes(priced_.model, spec)) {
-        const double elements = static_cast<double>(size) / updating_replicas;
-        const auto copy_seconds = [&](device::DType dtype) {
-            const double bytes = 2 * elements * static_cast<double>(byte_size(dtype));
-            return machine_.kernel_seconds[kind]("copy", {.bytes = bytes});
-        };
-        seconds += copy_seconds(priced_.dtype) + state_values * copy_seconds(accumulator_type(priced_.dtype));
-    }
-    return seconds;
 }
 
 // Returns the ratios of the measured times to the predicted times of the kernels, for the measured micro-batch
@@ -190,12 +143,12 @@ StepCostPredictor::MeasuredRatios StepCostPredictor::find_measured_ratios(std::s
             .backward = divide_pass(measured.backward, kernels.backward),
             .backward_input = divide_pass(measured.backward_input, kernels.backward_input),
             .backward_weight = divide_pass(measured.backward_weight, kernels.backward_weight),
-            .update = divide(measured.update, predict_update_seconds(spec, 1, kind))};
+            .update = divide(measured.update, predict_update_seconds(priced_, machine_, spec, 1, kind))};
 }
 
 std::vector<std::vector<schedule::StageCost>> StepCostPredictor::predict_costs(
     const std::vector<plan::MicrobatchShape>& microbatches, const std::vector<plan::MicrobatchLevels>& levels,
-    std::size_t clock) {
+    const CachedShares& cached, std::size_t clock) {
     const std::vector<layout::StageLayout>& stages = priced_.plan.layout.stages;
     std::vector<std::vector<schedule::StageCost>> costs(stages.size());
     for (std::size_t s = 0; s < stages.size(); ++s) {
@@ -203,7 +156,10 @@ std::vector<std::vector<schedule::StageCost>> StepCostPredictor::predict_costs(
         for (std::size_t m = 0; m < microbatches.size(); ++m) {
             const std::size_t kind = find_replica_kind(s, m);
             const auto [cost, is_new] = known_costs[kind].try_emplace(microbatches[m]);
-            if (is_new) cost->second = predict_cost(s, work_[s][kind], microbatches[m], clock);
+            if (is_new) {
+                cost->second = predict_cost(s, work_[s][kind], microbatches[m], clock);
+                cost->second.forward += predict_cache_seconds(s, kind, microbatches[m], cached, clock);
+            }
             costs[s].push_back(cost->second);
             costs[s].back().send = predict_send_seconds(s, m, microbatches[m].rows);
             const std::vector<plan::Recompute> of_blocks = plan::find_levels(levels, m, static_cast<int>(s));
@@ -218,18 +174,21 @@ std::vector<std::vector<schedule::StageCost>> StepCostPredictor::predict_costs(
 }
 
 schedule::StepCosts StepCostPredictor::predict(const std::vector<plan::MicrobatchShape>& microbatches,
-                                               const std::vector<plan::MicrobatchLevels>& levels) {
-    return schedule::StepCosts(predict_costs(microbatches, levels), find_empty_microbatches(microbatches));
+                                               const std::vector<plan::MicrobatchLevels>& levels,
+                                               const CachedShares& cached) {
+    return schedule::StepCosts(predict_costs(microbatches, levels, cached),
+                               find_empty_microbatches(microbatches));
 }
 
 schedule::StepCosts StepCostPredictor::predict_at_all_clocks(
-    const std::vector<plan::MicrobatchShape>& microbatches, const std::vector<plan::MicrobatchLevels>& levels) {
-    schedule::StepCosts costs = predict(microbatches, levels);
+    const std::vector<plan::MicrobatchShape>& microbatches, const std::vector<plan::MicrobatchLevels>& levels,
+    const CachedShares& cached) {
+    schedule::StepCosts costs = predict(microbatches, levels, cached);
     std::vector<schedule::TeamClocks> clocks =
         list_team_clocks(priced_.plan.teams, [&](int rank) { return machine_.find_clocks(rank); });
     if (clocks.empty()) return costs;
     costs.add_clocks(std::move(clocks), [&](std::size_t clock) {
-        return schedule::StepCosts(predict_costs(microbatches, levels, clock),
+        return schedule::StepCosts(predict_costs(microbatches, levels, cached, clock),
                                    find_empty_microbatches(microbatches));
     });
     return costs;
@@ -246,9 +205,10 @@ schedule::StageCost StepCostPredictor::predict_extra(std::size_t s, std::size_t 
                                                      plan::Recompute level, const plan::MicrobatchShape& shape,
                                                      std::size_t clock) {
     const std::size_t kind = find_replica_kind(s, microbatch);
+    const layout::Range layers = stage::list_blocks(priced_.model, priced_.plan.layout.stages[s].layers)[block];
     const auto predict_block = [&](plan::Recompute recompute) {
         schedule::StageCost cost =
-            predict_passes(find_block_work(s, kind, block, recompute), splits_backward_[s], shape, clock);
+            predict_passes(find_part_work(s, kind, layers, recompute), splits_backward_[s], shape, clock);
         if (splits_backward_[s]) return cost;
         cost.backward_input += std::exchange(cost.backward_weight, 0);
         cost.joules.backward_input += std::exchange(cost.joules.backward_weight, 0);
@@ -261,10 +221,36 @@ schedule::StageCost StepCostPredictor::predict_extra(std::size_t s, std::size_t 
     return extra;
 }
 
-// Returns the work of one block of a replica, with a recomputation of its own.
-StepCostPredictor::ReplicaWork& StepCostPredictor::find_block_work(std::size_t s, std::size_t kind,
-                                                                   std::size_t block, plan::Recompute level) {
-    const auto [known, is_new] = block_work_.try_emplace({s, kind, block, level});
+// Returns by how many seconds the cache changes a forward pass: each sample that has a place is read or
+// written, and those that are read only in part are also written. Only the stage that ends the frozen layers
+// uses the cache.
+double StepCostPredictor::predict_cache_seconds(std::size_t s, std::size_t kind,
+                                                const plan::MicrobatchShape& shape, const CachedShares& cached,
+                                                std::size_t clock) {
+    const layout::Range layers = priced_.plan.layout.stages[s].layers;
+    const std::size_t first_trained = priced_.plan.first_trained_layer();
+    if (cached.placed == 0 || first_trained <= layers.begin || first_trained > layers.end()) return 0;
+    const auto predict_forward = [&](std::size_t end) {
+        if (end <= layers.begin) return 0.0;
+        const ReplicaWork& part =
+            find_part_work(s, kind, {layers.begin, end - layers.begin}, plan::Recompute::none);
+        return predict_passes(part, /*splits_backward=*/false, shape, clock).forward;
+    };
+    const auto bytes = static_cast<double>(shape.tokens * priced_.model.width * byte_size(priced_.dtype));
+    const layout::Link& link = priced_.cache_link;
+    const double copy_seconds = link.bandwidth > 0
+                                    ? static_cast<double>(shape.samples) * link.latency + bytes / link.bandwidth
+                                    : machine_.find_kernel_seconds(work_[s][kind].ranks.front().kind, clock)(
+                                          "copy", {.bytes = 2 * bytes});
+    return copy_seconds * (cached.placed + cached.at_earlier_depth) -
+           cached.at_depth * predict_forward(first_trained) -
+           cached.at_earlier_depth * predict_forward(plan::find_first_trained_layer(cached.earlier_depth));
+}
+
+// Returns the work of some layers of a replica, with a recomputation of their own.
+StepCostPredictor::ReplicaWork& StepCostPredictor::find_part_work(std::size_t s, std::size_t kind,
+                                                                  layout::Range layers, plan::Recompute level) {
+    const auto [known, is_new] = part_work_.try_emplace({s, kind, layers.begin, layers.count, level});
     ReplicaWork& work = known->second;
     if (!is_new) return work;
     const layout::StageLayout& stage = priced_.plan.layout.stages[s];
@@ -275,7 +261,7 @@ StepCostPredictor::ReplicaWork& StepCostPredictor::find_block_work(std::size_t s
         priced_.plan, priced_.dtype, find_team_migrations(priced_.plan.migrations, first.ranks));
     work = work_[s][kind];
     for (std::size_t r = 0; r < work.ranks.size(); ++r) {
-        const stage::StageSpec spec{.layers = stage::list_blocks(priced_.model, stage.layers)[block],
+        const stage::StageSpec spec{.layers = layers,
                                     .part = {.rank = static_cast<int>(r), .shares = first.shares},
                                     .recompute = level,
                                     .first_trained_layer = priced_.plan.first_trained_layer()};

@@ -32,8 +32,10 @@ struct StepPredictor::State {
     State(const Job& job, PlanState plan_state, Machine machine_of_job, std::shared_ptr<StageWorks> works,
           const std::vector<RankMemory>& memories)
         : steps(job.steps),
+          samples(job.samples.train.size()),
           is_elastic(is_elastic_by_length(job.config.policy)),
           current(std::move(plan_state)),
+          placed_share(current.plan.frozen > 0 ? predict_placed_share(job) : 0),
           has_clocks(sets_clocks(current.plan.training.phases())),
           planner(job, current),
           machine(std::move(machine_of_job)),
@@ -47,23 +49,31 @@ struct StepPredictor::State {
         return shapes;
     }
 
+    CachedShares predict_shares(std::size_t step) const {
+        return predict_cached_shares(current.samples, step, samples, placed_share);
+    }
+
     schedule::StepCosts predict_costs(std::size_t step) {
         const std::vector<plan::MicrobatchShape> shapes = count_shapes(step);
         const std::vector<plan::MicrobatchLevels>& levels = planner.plan_step(step).fit.levels;
-        return has_clocks ? costs.predict_at_all_clocks(shapes, levels) : costs.predict(shapes, levels);
+        const CachedShares cached = predict_shares(step);
+        return has_clocks ? costs.predict_at_all_clocks(shapes, levels, cached)
+                          : costs.predict(shapes, levels, cached);
     }
 
     std::size_t steps;
+    std::size_t samples;  // of training
     bool is_elastic;
     PlanState current;
-    bool has_clocks;  // the plan sets clocks
+    double placed_share;  // of the samples, in the cache
+    bool has_clocks;      // the plan sets clocks
     StepPlanner planner;
     Machine machine;
     PricedPlan priced;
     StepCostPredictor costs;
     StepBytes bytes;
-    // The seconds of recent steps by their shapes, if steps do not overlap.
-    std::map<std::vector<plan::MicrobatchShape>, double> known_seconds = {};
+    // The seconds of recent steps, if steps do not overlap.
+    std::map<std::pair<std::vector<plan::MicrobatchShape>, CachedShares>, double> known_seconds = {};
 };
 
 StepPredictor::StepPredictor(const Job& job, const PlanState& current, int ranks, double flops,
@@ -96,15 +106,15 @@ double StepPredictor::predict_seconds(std::size_t step) {
 
 double StepPredictor::predict_independent_step(std::size_t step) {
     constexpr std::size_t max_known_steps = 64;
-    const std::vector<plan::MicrobatchShape> shapes = state_->count_shapes(step);
-    if (const auto known = state_->known_seconds.find(shapes); known != state_->known_seconds.end())
+    const std::pair key{state_->count_shapes(step), find_cached_shares(step)};
+    if (const auto known = state_->known_seconds.find(key); known != state_->known_seconds.end())
         return known->second;
     if (state_->known_seconds.size() == max_known_steps) state_->known_seconds.clear();
     const plan::ProvedPrograms& training = state_->current.plan.training;
     const double seconds =
         predict_steps(training.phases(), training.shape, {state_->predict_costs(step)}).front() +
         state_->planner.plan_step(step).fit.offload_seconds;
-    return state_->known_seconds[shapes] = seconds;
+    return state_->known_seconds[key] = seconds;
 }
 
 PredictedStep StepPredictor::predict_step(std::size_t step) {
@@ -114,13 +124,15 @@ PredictedStep StepPredictor::predict_step(std::size_t step) {
                             .pass_seconds = {},
                             .seconds = predict_independent_step(step),
                             .memory = predict_memory(step)};
-    for (const std::vector<schedule::StageCost>& of_stage :
-         state_->costs.predict_costs(predicted.microbatches, predicted.memory.levels)) {
+    for (const std::vector<schedule::StageCost>& of_stage : state_->costs.predict_costs(
+             predicted.microbatches, predicted.memory.levels, find_cached_shares(step))) {
         std::vector<double>& row = predicted.pass_seconds.emplace_back();
         for (const schedule::StageCost& cost : of_stage) row.push_back(cost.compute_pass_time());
     }
     return predicted;
 }
+
+CachedShares StepPredictor::find_cached_shares(std::size_t step) const { return state_->predict_shares(step); }
 
 bool StepPredictor::can_execute(std::size_t step) {
     try {
@@ -152,7 +164,8 @@ std::optional<double> StepPredictor::try_predict_memory_plan_seconds(std::size_t
     if (!seconds) return std::nullopt;
     const plan::ProvedPrograms& training = state_->current.plan.training;
     const double without =
-        predict_steps(training.phases(), training.shape, {state_->costs.predict(state_->count_shapes(step))})
+        predict_steps(training.phases(), training.shape,
+                      {state_->costs.predict(state_->count_shapes(step), {}, find_cached_shares(step))})
             .front();
     return std::max(0.0, *seconds - without);
 }

@@ -117,6 +117,41 @@ TEST(ProfiledCosts, FollowTheKernelsForOtherShapes) {
     EXPECT_LT(costs.find(0, 1).forward, 1.5 * 6);
 }
 
+// Two frozen blocks end in stage 1, which therefore uses the cache; stage 0 is frozen as a whole. Reading or
+// writing the two samples of a micro-batch takes 1.5 seconds.
+TEST(ProfiledCosts, AreThoseOfTheSamplesThatAreNotCached) {
+    const plan::Plan plan = plan::make_plan({.layout = plain, .microbatches = 2, .frozen = 2});
+    const std::vector<stage::BatchShape> no_shapes;
+    const stage::GradientPlan gradients =
+        make_gradient_plan({small_model(), plan, device::DType::f32, no_shapes});
+    const optim::OptimizerConfig optimizer;
+    const layout::Link link{.latency = 0.25,
+                            .bandwidth = 10 * static_cast<double>(small_model().width * sizeof(float))};
+    const PricedPlan priced{.model = small_model(),
+                            .plan = plan,
+                            .dtype = device::DType::f32,
+                            .optimizer = optimizer,
+                            .gradients = gradients,
+                            .cache_link = link};
+    const Machine machine = make_profiled_machine(
+        std::make_shared<const plan::RankProfiles>(plan::RankProfiles{.kinds = {profile_without_kernels()}}),
+        4);
+    StepCostPredictor predictor(priced, machine);
+    const auto predict_forward = [&](const CachedShares& cached, int stage) {
+        return predictor.predict(measured_microbatches(plan), {}, cached).find(stage, 0).forward;
+    };
+
+    const double all = predict_forward({}, 1);
+    const double frozen = all + 1.5 - predict_forward({.placed = 1, .at_depth = 1}, 1);
+    EXPECT_GT(frozen, 0.5 * all);  // the other layers are a norm and a small head
+    EXPECT_LT(frozen, all);
+    expect_near(predict_forward({.placed = 1}, 1), all + 1.5);
+    expect_near(predict_forward({.placed = 0.5, .at_depth = 0.5}, 1), all + 0.75 - 0.5 * frozen);
+    // An entry with one block, after which stage 1 begins, saves nothing. It is read, and then replaced.
+    expect_near(predict_forward({.placed = 1, .at_earlier_depth = 1, .earlier_depth = 1}, 1), all + 3);
+    EXPECT_EQ(predict_forward({.placed = 1, .at_depth = 1}, 0), predict_forward({}, 0));
+}
+
 // Replica 1 of stage 0 takes twice as long; in stage 1, the rank with a quarter of the work is eight times
 // slower.
 TEST(ProfiledCosts, AreThoseOfTheDeviceOfEachReplica) {
