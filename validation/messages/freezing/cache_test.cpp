@@ -71,6 +71,24 @@ TEST_F(Cache, CountsForTheMemoryLimit) {
                    {"rank 0 needs ", "--memory-limit"});
 }
 
+// From the second epoch on, the first stage computes nothing. It counts neither as slow nor as fast, and a slow
+// rank of the second stage is found as without a cache.
+TEST_F(Cache, MakesNoRankSlow) {
+    const std::string options =
+        "simulate --ranks 4 --cluster double.json --pipe 2 --partition 2,2 --steps 60 --long truncate " +
+        std::string(of_model) + "--frozen 1 --cache on --straggler uneven --look-every 5 ";
+    const Outcome equal = run(options + "--run-dir equal");
+    ASSERT_EQ(equal.code, 0) << equal.err;
+    for (const json& step : training_steps("equal")) EXPECT_FALSE(step.contains("slowness")) << step["step"];
+    EXPECT_EQ(training_steps("equal").back()["cache"]["misses"], 0);
+
+    const Outcome slow = run(options + "--slow rank=3,factor=4,steps=30:60 --run-dir slow");
+    ASSERT_EQ(slow.code, 0) << slow.err;
+    const std::vector<double> slowness = training_steps("slow").back().at("slowness");
+    EXPECT_NEAR(slowness[3], 4, 0.2);
+    for (const std::size_t rank : {0, 1, 2}) EXPECT_EQ(slowness[rank], 1);
+}
+
 TEST_F(Cache, SaysThatNothingIsFrozen) {
     const Outcome outcome = run("train --cache on --steps 3 " + std::string(of_model));
 
