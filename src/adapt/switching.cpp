@@ -10,6 +10,7 @@
 #include "trireme/device/clock.hpp"
 #include "trireme/rank/staged_moves.hpp"
 #include "trireme/setup/model_work.hpp"
+#include "trireme/setup/sample_homes.hpp"
 
 namespace trireme::adapt {
 namespace {
@@ -130,8 +131,8 @@ void start_trainer(const RunningPlan& running, std::optional<model::ParameterTen
     const setup::Job& job = running.job;
     const setup::PlanState& current = running.current;
     set_stall_limits(running);
-    if (job.cache) job.cache->set_depth(current.plan.frozen);
     const int rank = running.session.rank();
+    if (cache::SampleCache* const cache = find_cache(job, rank)) cache->set_depth(current.plan.frozen);
     device::Stream stream =
         rank::make_stream(job.config.precision.device, running.threads, make_kernel_seconds(job, rank));
     // In a real run, each launch of a matmul calls expect_seconds(), so the function must be fast. Typical

@@ -42,8 +42,17 @@ SampleCache::SampleCache(std::unique_ptr<comm::NodeMemory> memory, const SampleS
         throw ResourceError(cat("the index of the cache needs ", entries_begin_,
                                 " bytes of shared memory, but /dev/shm is full; enlarge /dev/shm"));
     memory_->synchronize();
-    states_ = reinterpret_cast<State*>(memory_->data());
-    const std::size_t samples = sizes.train.size() + sizes.validation.size();
+    place_index(memory_->data());
+}
+
+SampleCache::SampleCache(const SampleSizes& sizes, std::size_t limit_bytes)
+    : places_(sizes, limit_bytes), own_index_(count_index_bytes(sizes)), depths_{Depth{}} {
+    place_index(own_index_.data());
+}
+
+void SampleCache::place_index(std::byte* memory) {
+    states_ = reinterpret_cast<State*>(memory);
+    const std::size_t samples = places_.count_samples(Split::train) + places_.count_samples(Split::validation);
     lacks_memory_ = reinterpret_cast<std::atomic<std::uint8_t>*>(states_ + samples);
 }
 
@@ -73,28 +82,29 @@ int SampleCache::read(SampleKey key, device::Tensor rows) {
     do {
         if (find_valid_depth(seen) == 0 || (seen & writer_bit) != 0) return 0;
     } while (!state.compare_exchange_weak(seen, seen + 1));
-    copy_rows(view(*place, rows), rows);
+    if (memory_) copy_rows(view(*place, rows), rows);
     --state;
     return find_valid_depth(seen);
 }
 
-void SampleCache::write(SampleKey key, device::ConstTensor rows) {
+bool SampleCache::write(SampleKey key, device::ConstTensor rows) {
     const std::optional<Place> place = places_.find(key);
-    if (!place || depth() == 0) return;
+    if (!place || depth() == 0) return false;
     State& state = find_state(*place);
     std::uint64_t seen = state.load();
-    if (find_valid_depth(seen) == depth() || (seen & in_use_mask) != 0) return;
-    if (!state.compare_exchange_strong(seen, seen | writer_bit)) return;
+    if (find_valid_depth(seen) == depth() || (seen & in_use_mask) != 0) return false;
+    if (!state.compare_exchange_strong(seen, seen | writer_bit)) return false;
     const bool is_new = seen == 0;
-    if (is_new && !memory_->reserve(entries_begin_ + place->offset, place->bytes)) {
+    if (is_new && memory_ && !memory_->reserve(entries_begin_ + place->offset, place->bytes)) {
         *lacks_memory_ = 1;
         state = seen;
-        return;
+        return false;
     }
-    copy_rows(rows, view(*place, rows));
+    if (memory_) copy_rows(rows, view(*place, rows));
     if (is_new) held_bytes_ += place->bytes;
     state = static_cast<std::uint64_t>(depths_.size() - 1) << number_shift | static_cast<std::uint64_t>(depth())
                                                                                  << depth_shift;
+    return true;
 }
 
 }  // namespace trireme::cache

@@ -6,6 +6,7 @@
 #include "trireme/kernels/gpu_stream.hpp"
 #include "trireme/kernels/rows.hpp"
 #include "trireme/setup/planning.hpp"
+#include "trireme/setup/sample_homes.hpp"
 
 namespace trireme::rank {
 
@@ -173,9 +174,11 @@ void RankModel::begin(device::Stream& stream, const plan::ProvedPrograms& progra
                                         .dropout_key = options.dropout_key,
                                         .label_smoothing = options.label_smoothing,
                                         .events = options.events});
-    if (job_.cache)
+    if (cache::SampleCache* const cache = find_cache(job_, rank_))
         execution_->cache.emplace(stage::CacheUse{
-            *job_.cache, programs.shape.is_training ? cache::Split::train : cache::Split::validation});
+            .cache = *cache,
+            .split = programs.shape.is_training ? cache::Split::train : cache::Split::validation,
+            .simulated_link = find_cache_link(job_)});
     reserve_memory(stream);
     stages_->begin(stream, *execution_);
     engine().measure_passes(options.measures_passes);

@@ -7,6 +7,7 @@
 #include "trireme/cache/sample_cache.hpp"
 #include "trireme/records/step_outcome.hpp"
 #include "trireme/setup/clock_costs.hpp"
+#include "trireme/setup/sample_homes.hpp"
 
 namespace trireme::rank {
 
@@ -76,9 +77,13 @@ void record_work(const device::Stream& stream, const RankModel& model, Parameter
     const optim::Optimizer* const optimizer = updates.optimizer();
     record[Fields::moment_bytes] =
         optimizer == nullptr ? 0 : static_cast<double>(optimizer->count_moment_bytes());
-    if (!job.cache) return;
-    record[Fields::cache_bytes] = static_cast<double>(job.cache->held_bytes());
-    record[Fields::cache_lacks_memory] = job.cache->lacks_memory() ? 1 : 0;
+    const cache::SampleCache* const cache = find_cache(job, model.rank());
+    if (cache == nullptr) return;
+    // Without values, the ranks of a node share the object.
+    const bool is_first_of_node = job.nodes[static_cast<std::size_t>(model.rank())] == model.rank();
+    if (job.memory_space != device::MemorySpace::ghost || is_first_of_node)
+        record[Fields::cache_bytes] = static_cast<double>(cache->held_bytes());
+    record[Fields::cache_lacks_memory] = cache->lacks_memory() ? 1 : 0;
 }
 
 void record_energy(const records::EnergyPhases& energy, std::span<double> record) {

@@ -115,8 +115,9 @@ std::string describe_cache(const plan::Plan& plan, const setup::Job& job) {
     if (!uses_cache(job.config.policy)) return "";
     if (plan.frozen == 0 && !may_freeze(job.config.policy) && job.config.policy.decisions.empty())
         return "cache     nothing to do, because nothing is frozen\n";
-    if (!job.cache) return "cache     on\n";
-    const cache::Places& places = job.cache->places();
+    const cache::SampleCache* const cache = find_cache(job, 0);
+    if (cache == nullptr) return "cache     on\n";
+    const cache::Places& places = cache->places();
     const auto describe_samples = [&](cache::Split split) {
         return fmt::format("{} of {}", format_with_commas(places.count_placed(split)),
                            format_with_commas(places.count_samples(split)));

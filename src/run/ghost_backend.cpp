@@ -2,6 +2,7 @@
 
 #include "run/backend.hpp"
 #include "run/ghost_records.hpp"
+#include "run/node_cache.hpp"
 #include "trireme/adapt/resumed_plan.hpp"
 #include "trireme/adapt/straggler_rules.hpp"
 #include "trireme/comm/agreement.hpp"
@@ -75,6 +76,14 @@ struct GhostWorld {
           message_memory(session.make_blank_memory(max_message_bytes)),
           records(session.size()) {
         reset_pass_times();
+        context.job.caches = make_ghost_caches(context.job);
+        set_cache_depth();
+    }
+
+    // All ranks share the caches, so that a single rank calls this function, between two steps.
+    void set_cache_depth() {
+        for (const std::shared_ptr<cache::SampleCache>& cache : context.job.caches)
+            cache->set_depth(context.current.plan.frozen);
     }
 
     // Forgets the pass times of the previous plan. Under the current plan, ranks share pass times if they
@@ -223,6 +232,7 @@ private:
 
     void change_shared_plan(adapt::PlanTransition& transition) {
         current() = std::move(transition.to);
+        world_->set_cache_depth();
         if (transition.moves_state) world_->reset_pass_times();
         const setup::RankMemory memory =
             find_largest_memory(predict_plan_memory(job(), current(), session_.size()));

@@ -32,13 +32,23 @@ std::vector<std::uint32_t> list_lengths(const std::vector<data::Sample>& samples
     return lengths;
 }
 
+// Returns the sizes of the samples for the cache of a node.
+cache::SampleSizes list_sizes(const setup::Job& job, int node) {
+    return {.train = list_lengths(job.samples.train),
+            .validation = list_lengths(job.samples.validation),
+            .row_bytes = job.model.width * byte_size(job.dtype),
+            .first = list_samples_of_node(job, node)};
+}
+
 }  // namespace
 
-std::shared_ptr<cache::SampleCache> make_node_cache(const setup::Job& job, const setup::RankMemory& rank_memory,
-                                                    std::size_t shared_bytes, const comm::Session& session,
-                                                    const device::WaitPolicy& wait_policy) {
+std::vector<std::shared_ptr<cache::SampleCache>> make_caches(const setup::Job& job,
+                                                             const setup::RankMemory& rank_memory,
+                                                             std::size_t shared_bytes,
+                                                             const comm::Session& session,
+                                                             const device::WaitPolicy& wait_policy) {
     const config::CacheConfig& config = job.config.policy.cache;
-    if (config.mode == config::CacheMode::off) return nullptr;
+    if (config.mode == config::CacheMode::off) return {};
     std::unique_ptr<comm::NodeMemory> memory = session.make_node_memory(wait_policy);
     const std::size_t rank_bytes =
         job.memory_space == device::MemorySpace::gpu ? rank_memory.copy_beside_gpu : rank_memory.total();
@@ -48,13 +58,26 @@ std::shared_ptr<cache::SampleCache> make_node_cache(const setup::Job& job, const
     if (const auto free_bytes = memory->free_bytes())
         limit = std::min(limit, choose_shared_limit(*free_bytes, shared_bytes));
     const std::vector<double> limits = all_gather(memory->group(), std::array{static_cast<double>(limit)});
-    return std::make_shared<cache::SampleCache>(
-        std::move(memory),
-        cache::SampleSizes{.train = list_lengths(job.samples.train),
-                           .validation = list_lengths(job.samples.validation),
-                           .row_bytes = job.model.width * byte_size(job.dtype),
-                           .first = list_samples_of_node(job, session.node())},
-        static_cast<std::size_t>(*std::ranges::min_element(limits)));
+    std::vector<std::shared_ptr<cache::SampleCache>> caches(job.nodes.size());
+    caches[static_cast<std::size_t>(session.rank())] =
+        std::make_shared<cache::SampleCache>(std::move(memory), list_sizes(job, session.node()),
+                                             static_cast<std::size_t>(*std::ranges::min_element(limits)));
+    return caches;
+}
+
+std::vector<std::shared_ptr<cache::SampleCache>> make_ghost_caches(const setup::Job& job) {
+    const config::CacheConfig& config = job.config.policy.cache;
+    if (config.mode == config::CacheMode::off) return {};
+    const std::size_t limit =
+        config.memory_bytes > 0 ? config.memory_bytes : std::numeric_limits<std::size_t>::max();
+    std::vector<std::shared_ptr<cache::SampleCache>> caches;
+    for (std::size_t rank = 0; rank < job.nodes.size(); ++rank) {
+        const auto node = static_cast<std::size_t>(job.nodes[rank]);
+        caches.push_back(node < rank
+                             ? caches[node]
+                             : std::make_shared<cache::SampleCache>(list_sizes(job, job.nodes[rank]), limit));
+    }
+    return caches;
 }
 
 }  // namespace trireme::run

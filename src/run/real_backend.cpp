@@ -79,8 +79,8 @@ public:
 
     void prepare(device::Trace* trace) override {
         check_memory_and_run_directory();
-        context_.job.cache = make_node_cache(job_, max_memory_, max_bytes_.node, resources_.session,
-                                             resources_.watchdog.wait_policy());
+        context_.job.caches = make_caches(job_, max_memory_, max_bytes_.node, resources_.session,
+                                          resources_.watchdog.wait_policy());
         running_plan_.trace = trace;
         const setup::PeakRate peak =
             find_peak_rate(resources_.control, job_, running_plan_.threads, resources_.session);

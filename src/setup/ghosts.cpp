@@ -30,7 +30,12 @@ void check_ghost_run_options(const config::RunConfig& config) {
     refuse_option(config.run.eval_every > 0, "--eval-every");
     refuse_option(config.run.checkpoint_every > 0, "--checkpoint-every");
     refuse_option(config.policy.move != config::MoveMethod::stop, "--move");
-    refuse_option(uses_cache(config.policy), "--cache");
+    if (uses_cache(config.policy) && config.layout.tensor > 1)
+        throw ConfigError("--cache works with --math off only if --tensor is 1; simulate with --math on");
+    if (uses_cache(config.policy) && config.costs.charging == config::Charging::passes)
+        throw ConfigError(
+            "--cache cannot be combined with --charge passes, because equal passes read different samples; use "
+            "--charge kernels");
     if (!may_freeze(config.policy)) return;
     const config::FreezeConfig& freeze = config.policy.freeze;
     refuse_option(freeze.rule == config::FreezeRule::gradient, "--freeze gradient");
@@ -46,6 +51,7 @@ bool is_ghost_run(const config::RunConfig& config) {
 }
 
 bool charges_passes(const config::RunConfig& config, int ranks) {
+    if (uses_cache(config.policy)) return false;
     if (config.costs.charging != config::Charging::automatic)
         return config.costs.charging == config::Charging::passes;
     return ranks > max_ranks_charging_kernels;

@@ -59,6 +59,10 @@ void exchange_samples(const std::vector<Place>& places, const NodeOfSample& node
 
 std::size_t count_nodes(const Job& job) { return find_node_number(job, job.ranks()); }
 
+cache::SampleCache* find_cache(const Job& job, int rank) {
+    return job.caches.empty() ? nullptr : job.caches[static_cast<std::size_t>(rank)].get();
+}
+
 SampleHomes::SampleHomes(const Job& job, const plan::Plan& plan)
     : job_(job), sampler_(make_sampler(job)), nodes_(count_nodes(job)) {
     if (job.config.policy.cache.sample_homes == 1 || nodes_ < 2) return;

@@ -29,7 +29,9 @@ stage::BatchShape make_batch_shape(const Job& job, const plan::Microbatch& micro
     for (const plan::SampleVisit& visit : microbatch.samples) {
         const bool is_packed = microbatch.padded_length == 0;
         const std::size_t length = job.samples.train[visit.sample].length;
-        shape.segments.push_back({.begin = shape.rows, .length = length});
+        const std::size_t number = visit.epoch * job.samples.train.size() + visit.sample;
+        shape.segments.push_back(
+            {.begin = shape.rows, .length = length, .sample = static_cast<std::int64_t>(number)});
         shape.rows += is_packed ? length : microbatch.padded_length;
     }
     const bool predicts_answers = job.corpus && job.model.task == Task::span;  // targets are answers, not rows

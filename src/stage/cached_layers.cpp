@@ -6,7 +6,9 @@
 #include "stage/sample_selection.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/comm/collectives.hpp"
+#include "trireme/device/clock.hpp"
 #include "trireme/kernels/fill.hpp"
+#include "trireme/kernels/launch.hpp"
 #include "trireme/model/tensor_group.hpp"
 
 namespace trireme::stage {
@@ -15,6 +17,19 @@ namespace {
 // A matmul of fewer rows may round differently on one thread, as measured with oneDNN 2.6. A selection has at
 // least this many rows if the micro-batch has them.
 constexpr std::size_t min_rows = 16;
+
+// The copies of rows from and to the cache as a kernel without values, which takes time on simulated devices.
+struct CopyOfRows {
+    double bytes = 0;
+
+    void check() const {}
+    device::Cost cost() const { return {.kernel = "copy", .bytes = bytes}; }
+    kernels::NamedTensors tensors() const { return {}; }
+};
+
+void run(device::ReferenceStream& /*stream*/, const CopyOfRows& /*op*/) {}
+void run(device::CpuStream& /*stream*/, const CopyOfRows& /*op*/) {}
+void run(device::CudaStream& /*stream*/, const CopyOfRows& /*op*/) {}
 
 class CachedLayers {
 public:
@@ -37,12 +52,15 @@ public:
         count(depths);
         if (std::ranges::all_of(depths, [](int depth) { return depth == 0; })) {
             stash_.arena.release(stash_begin);
-            return compute_all();
+            const device::Tensor output = compute_all();
+            charge_copies();
+            return output;
         }
         std::map<int, std::vector<std::size_t>> samples_of_depth;
         for (std::size_t s = 0; s < samples_; ++s)
             if (depths[s] < use_.cache.depth()) samples_of_depth[depths[s]].push_back(s);
         for (const auto& [depth, samples] : samples_of_depth) compute(depth, samples);
+        charge_copies();
         return view_own_rows(pass_, all_rows_);
     }
 
@@ -60,7 +78,9 @@ private:
 
     // Reads a sample to its rows and returns its depth; 0 if there is no entry with which this stage can begin.
     int read(std::size_t sample) {
-        const int depth = use_.cache.read(make_key(sample), view_sample(all_rows_, sample));
+        const device::Tensor rows = view_sample(all_rows_, sample);
+        const int depth = use_.cache.read(make_key(sample), rows);
+        if (depth > 0) count_copy(rows.bytes());
         return depth > 0 && stage_.find_next_layer(depth) ? depth : 0;
     }
 
@@ -101,7 +121,7 @@ private:
         const device::Tensor output = stage_.run_frozen_layers(pass_, 0, input_, stash_, workspace_, events_);
         const device::ArenaScope scope(stash_.arena);
         const device::ConstTensor all_rows = gather_all_rows(pass_, output, stash_.arena);
-        for (std::size_t s = 0; s < samples_; ++s) use_.cache.write(make_key(s), view_sample(all_rows, s));
+        for (std::size_t s = 0; s < samples_; ++s) write(s, view_sample(all_rows, s));
         return output;
     }
 
@@ -118,8 +138,26 @@ private:
             stage_.run_frozen_layers(pass, first_layer, input, stash_, workspace_, events_);
         const device::ConstTensor rows = gather_all_rows(pass, output, stash_.arena);
         selection.scatter(rows, all_rows_, computed);
-        for (std::size_t s = 0; s < computed; ++s)
-            use_.cache.write(make_key(samples[s]), view_sample(all_rows_, samples[s]));
+        for (std::size_t s = 0; s < computed; ++s) write(samples[s], view_sample(all_rows_, samples[s]));
+    }
+
+    void write(std::size_t sample, const device::ConstTensor& rows) {
+        if (use_.cache.write(make_key(sample), rows)) count_copy(rows.bytes());
+    }
+
+    void count_copy(std::size_t bytes) {
+        ++copies_;
+        copied_bytes_ += static_cast<double>(bytes);
+    }
+
+    // Advances the simulated time by that of the copies between the device and the cache.
+    void charge_copies() {
+        if (!pass_.stream.predict_seconds || copies_ == 0) return;
+        const layout::Link& link = use_.simulated_link;
+        if (link.bandwidth > 0)
+            device::idle_for(copies_ * link.latency + copied_bytes_ / link.bandwidth);
+        else
+            kernels::launch(pass_.stream, CopyOfRows{.bytes = 2 * copied_bytes_});
     }
 
     // Adds samples whose results are not used, until there are min_rows rows.
@@ -159,6 +197,8 @@ private:
     ActivationStash& stash_;
     Workspace& workspace_;
     const PassEvents& events_;
+    double copies_ = 0;  // samples that were read or written
+    double copied_bytes_ = 0;
     device::Tensor all_rows_ = {};  // the rows of the micro-batch at the output of the frozen layers
 };
 

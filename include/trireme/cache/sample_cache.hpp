@@ -22,6 +22,8 @@ public:
     // `limit_bytes` limits the shared memory. Throws ResourceError if even an empty cache needs more than there
     // is.
     SampleCache(std::unique_ptr<comm::NodeMemory> memory, const SampleSizes& sizes, std::size_t limit_bytes);
+    // Makes a cache for ranks that compute no values and share the object. Its entries have no rows.
+    SampleCache(const SampleSizes& sizes, std::size_t limit_bytes);
 
     // Called on all ranks between two steps, whenever the number of frozen blocks may have changed.
     void set_depth(int frozen_blocks);
@@ -33,7 +35,8 @@ public:
     int read(SampleKey key, device::Tensor rows);
     // Replaces an entry by `rows`, whose depth is depth(). Does nothing if the sample has no place, if another
     // rank is reading or writing its entry, or if the entry already has this depth.
-    void write(SampleKey key, device::ConstTensor rows);
+    // Returns true if it has replaced the entry.
+    bool write(SampleKey key, device::ConstTensor rows);
 
     const Places& places() const { return places_; }
     // Returns the bytes of the entries that this rank was the first to write.
@@ -50,12 +53,14 @@ private:
 
     State& find_state(const Place& place) const { return states_[place.index]; }
     int find_valid_depth(std::uint64_t state) const;
+    void place_index(std::byte* memory);
     device::Tensor view(const Place& place, const device::ConstTensor& rows) const;
 
     Places places_;
-    std::unique_ptr<comm::NodeMemory> memory_;
-    State* states_ = nullptr;                            // one per sample, in the shared memory
-    std::atomic<std::uint8_t>* lacks_memory_ = nullptr;  // 0 or 1, in the shared memory
+    std::unique_ptr<comm::NodeMemory> memory_;           // null if entries have no rows
+    std::vector<std::byte> own_index_ = {};              // the index, if entries have no rows
+    State* states_ = nullptr;                            // one per sample, in the index
+    std::atomic<std::uint8_t>* lacks_memory_ = nullptr;  // 0 or 1, in the index
     std::size_t entries_begin_ = 0;                      // bytes from the begin of the shared memory
     std::vector<Depth> depths_;
     std::atomic<std::size_t> held_bytes_ = 0;

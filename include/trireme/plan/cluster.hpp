@@ -17,7 +17,8 @@
 //
 //   "host": {"latency": 1e-5, "bandwidth": 25e9}
 //                                beside "inside": the link between each device and the memory of its host, in
-//                                each direction. Optimizer state can be offloaded only over such a link
+//                                each direction. Optimizer state can be offloaded only over such a link, and the
+//                                cache of frozen outputs (--cache) is read over it
 //   "carrier": "cores"           in "inside": the receiving rank copies each message and computes nothing
 //                                meanwhile. Ranks that share memory work in this way. With "adapters", the
 //                                default, messages do not disturb computation

@@ -10,6 +10,10 @@ namespace trireme::setup {
 
 std::size_t count_nodes(const Job& job);
 
+// Returns the cache of a rank of this process, which it shares with the other ranks of its node; null without a
+// cache.
+cache::SampleCache* find_cache(const Job& job, int rank);
+
 // The nodes of a job have numbers in the order of their lowest ranks. The training samples of home `h` belong
 // to node number `h % nodes`.
 class SampleHomes {

@@ -68,8 +68,8 @@ struct Job {
     // The files of --profile. Null without this option, and in a simulation, which uses only their kernels.
     std::shared_ptr<const plan::RankProfiles> profiles = {};
     std::optional<plan::ClockCosts> clock_costs = {};  // those of the file that --clock-costs names, if any
-    // Outputs of frozen layers, shared by the ranks of a node; null without --cache, and before the run begins.
-    std::shared_ptr<cache::SampleCache> cache = {};
+    // Outputs of frozen layers, per rank: see find_cache(). Empty without --cache, and before the run begins.
+    std::vector<std::shared_ptr<cache::SampleCache>> caches = {};
     std::shared_ptr<rank::RankGpu> gpu = {};  // GPU of this rank, if any; shared by copies of the job
     std::vector<GpuClocks> gpu_clocks = {};   // per rank; empty without GPUs
     SlowRun slow_run = {};                    // emulated slow ranks (--slow), which no policy may read

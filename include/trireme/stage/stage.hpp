@@ -7,6 +7,7 @@
 
 #include "trireme/cache/sample_cache.hpp"
 #include "trireme/layout/box.hpp"
+#include "trireme/layout/links.hpp"
 #include "trireme/model/model.hpp"
 #include "trireme/stage/activation_stash.hpp"
 #include "trireme/stage/local_parameters.hpp"
@@ -28,6 +29,8 @@ struct StageSpec {
 struct CacheUse {
     cache::SampleCache& cache;
     cache::Split split = cache::Split::train;  // to which the samples of the passes belong
+    // In simulated time, between the device and the cache. Without bandwidth, the device itself copies rows.
+    layout::Link simulated_link = {};
 };
 
 // True if the last frozen layer of the model is in the stage, so that its passes may use a cache.

@@ -53,8 +53,11 @@ TEST_F(Cache, IsRefusedWhereItCannotBeExact) {
     expect_refusal("train --cache on --task masked --model bert-tiny --corpus words.h5 --steps 3",
                    {"--cache cannot be combined with --task masked, whose samples differ between epochs"});
     expect_refusal("train --cache-memory 1GB --frozen 1 " + training, {"--cache-memory", "--cache on"});
-    expect_refusal("simulate --ranks 4 --cluster double.json --math off --cache on --frozen 1 " + training,
-                   {"--cache does not work with --math off"});
+    const std::string simulated =
+        "simulate --ranks 4 --cluster double.json --math off --cache on --frozen 1 --steps 3 --corpus "
+        "corpus.h5 ";
+    expect_refusal(simulated + "--tensor 2", {"--cache works with --math off only if --tensor is 1"});
+    expect_refusal(simulated + "--charge passes", {"--cache cannot be combined with --charge passes"});
 }
 
 // The samples that are computed apart from the others need memory.
@@ -87,6 +90,35 @@ TEST_F(Cache, MakesNoRankSlow) {
     const std::vector<double> slowness = training_steps("slow").back().at("slowness");
     EXPECT_NEAR(slowness[3], 4, 0.2);
     for (const std::size_t rank : {0, 1, 2}) EXPECT_EQ(slowness[rank], 1);
+}
+
+// Also blocks that freeze during the run, and a limit for a part of the samples. Predictions count the cache,
+// too.
+TEST_F(Cache, TakesTheSameTimeInSimulationsWithoutValues) {
+    const std::string options =
+        "simulate --ranks 4 --cluster double.json --corpus corpus.h5 --model gpt2-tiny --layers 4 --width 64 "
+        "--heads 4 --max-length 16 --long truncate --batch 8 --steps 24 --length fixed --freeze schedule "
+        "--freeze-alpha 0.5 --freeze-every 5 --threads 1 ";
+    for (const char* way :
+         {"--pipe 2 --data 2 --microbatches 2 --cache on", "--data 4 --cache on --sample-homes 2",
+          "--data 4 --cache on --sample-homes 2 --cache-memory 60kB"}) {
+        const Outcome with_values = run(options + way + " --run-dir values");
+        const Outcome without_values = run(options + way + " --math off --run-dir none");
+        ASSERT_EQ(with_values.code, 0) << with_values.err;
+        ASSERT_EQ(without_values.code, 0) << without_values.err;
+        const std::vector<json> expected = steps("values"), found = steps("none");
+        ASSERT_EQ(found.size(), 24U);
+        for (std::size_t s = 0; s < found.size(); ++s) {
+            EXPECT_EQ(found[s].value("cache", json()), expected[s].value("cache", json())) << way << s;
+            EXPECT_EQ(found[s]["layer_passes"], expected[s]["layer_passes"]) << way << s;
+            EXPECT_NEAR(found[s]["seconds"], expected[s]["seconds"],
+                        0.02 * expected[s]["seconds"].get<double>())
+                << way << s;
+        }
+        EXPECT_GT(found.back()["cache"]["hits"], 0);
+        std::filesystem::remove_all(path("values"));
+        std::filesystem::remove_all(path("none"));
+    }
 }
 
 TEST_F(Cache, SaysThatNothingIsFrozen) {
