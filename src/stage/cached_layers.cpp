@@ -7,6 +7,7 @@
 #include "trireme/base/numbers.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/clock.hpp"
+#include "trireme/device/trace.hpp"
 #include "trireme/kernels/fill.hpp"
 #include "trireme/kernels/launch.hpp"
 #include "trireme/model/tensor_group.hpp"
@@ -17,6 +18,8 @@ namespace {
 // A matmul of fewer rows may round differently on one thread, as measured with oneDNN 2.6. A selection has at
 // least this many rows if the micro-batch has them.
 constexpr std::size_t min_rows = 16;
+
+constexpr const char* written = "write to cache";  // in traces
 
 // The copies of rows from and to the cache as a kernel without values, which takes time on simulated devices.
 struct CopyOfRows {
@@ -89,7 +92,10 @@ private:
     // computes such samples.
     std::vector<int> read_samples() {
         std::vector<int> depths(samples_);
-        for (std::size_t s = 0; s < samples_; ++s) depths[s] = read(s);
+        {
+            const device::TraceSpan span(pass_.stream.trace, device::TraceLane::kernels, "read from cache");
+            for (std::size_t s = 0; s < samples_; ++s) depths[s] = read(s);
+        }
         if (pass_.group == nullptr) return depths;
         const std::vector<double> own_depths(depths.begin(), depths.end());
         const std::vector<double> gathered = all_gather(pass_.group->communicator, own_depths);
@@ -121,6 +127,7 @@ private:
         const device::Tensor output = stage_.run_frozen_layers(pass_, 0, input_, stash_, workspace_, events_);
         const device::ArenaScope scope(stash_.arena);
         const device::ConstTensor all_rows = gather_all_rows(pass_, output, stash_.arena);
+        const device::TraceSpan span(pass_.stream.trace, device::TraceLane::kernels, written);
         for (std::size_t s = 0; s < samples_; ++s) write(s, view_sample(all_rows, s));
         return output;
     }
@@ -138,6 +145,7 @@ private:
             stage_.run_frozen_layers(pass, first_layer, input, stash_, workspace_, events_);
         const device::ConstTensor rows = gather_all_rows(pass, output, stash_.arena);
         selection.scatter(rows, all_rows_, computed);
+        const device::TraceSpan span(pass_.stream.trace, device::TraceLane::kernels, written);
         for (std::size_t s = 0; s < computed; ++s) write(samples[s], view_sample(all_rows_, samples[s]));
     }
 

@@ -12,13 +12,16 @@ protected:
 };
 
 TEST_F(Cache, IsShownByTheHeaderAndByEachStep) {
-    const Outcome outcome = train_frozen("--epochs 2 --cache on --run-dir run", 2);
+    const Outcome outcome =
+        train_frozen("--epochs 2 --long truncate --cache on --run-dir run --trace 2:7 --trace-kernels on", 2);
 
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_TRUE(has(outcome.out, "\ncache     up to ")) << outcome.out;
     EXPECT_TRUE(has(outcome.out, " MB per node: ")) << outcome.out;
     EXPECT_TRUE(has(outcome.out, "  frozen 1/2, cache 0 %  ")) << outcome.out;
     EXPECT_TRUE(has(outcome.out, "  frozen 1/2, cache 100 %  ")) << outcome.out;
+    for (const char* const copy : {"\"write to cache\"", "\"read from cache\""})
+        EXPECT_TRUE(has(read("run/trace.json"), copy)) << copy;
 }
 
 // The entries that fit are the same in every epoch.
