@@ -27,7 +27,7 @@ protected:
     }
 
     validation::ScratchFolder folder_;
-    Trials trials_{folder_.file("")};
+    Trials trials_{folder_.file(""), "--steps 12 --eval-every 6"};
 };
 
 struct Trained {

@@ -139,14 +139,13 @@ start_munge() {
         --log-file "$folder/log" --pid-file "$folder/pid" --seed-file "$folder/seed"
 }
 
-# A requeued job is retried at once, and the partition `urgent` preempts
-# `main`.
+# A requeued job is retried soon, and the partition `urgent` preempts `main`.
 write_slurm_conf() {
     cat > "$cluster/slurm.conf" <<CONF
 ClusterName=trireme
 SlurmctldHost=login(10.7.0.100)
 AuthType=auth/munge
-AuthInfo=cred_expire=10
+AuthInfo=cred_expire=6
 CredType=cred/munge
 SlurmUser=root
 StateSaveLocation=$cluster/state
