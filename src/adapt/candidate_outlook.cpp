@@ -91,6 +91,7 @@ void CandidateOutlook::begin_decision(std::size_t step, double scale, const std:
     // With --batch-policy grow, the steps of a candidate visit other samples after a change.
     if (is_plan_new && may_grow_batch(job_.config.policy)) {
         entries_.clear();
+        class_steps_.clear();
         moved_bytes_.clear();
     }
     if (is_plan_new) {

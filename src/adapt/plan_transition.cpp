@@ -136,8 +136,8 @@ setup::StepSamples change_samples(const setup::Job& job, const setup::PlanState&
         samples = samples.change_batch(decision.step, samples.grow_batch(count_pipelines(decision.layout)));
     const int frozen = decision.frozen.value_or(from.plan.frozen);
     if (frozen != from.plan.frozen)
-        samples.cached =
-            samples.cached.change_depth(samples.count_visits(decision.step), from.plan.frozen, frozen);
+        samples.cached = samples.cached.change_depth(
+            samples.count_visits(std::max(decision.step, samples.first_step)), from.plan.frozen, frozen);
     return samples;
 }
 

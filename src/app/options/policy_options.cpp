@@ -192,12 +192,11 @@ std::vector<Option> make_cache_options(config::CacheConfig& cache) {
                                            "has left. Samples beyond the limit are computed in every epoch"},
                                           cache.memory_bytes, 0),
                          [&cache] { return cache.mode != config::CacheMode::off; }, {"a cache", "--cache on"}),
-        make_integer_option(
-            {"sample-homes", "",
-             "number of homes, among which the training samples are divided; the ranks of a node "
-             "train the samples of one home, so that its cache has them. Each step takes "
-             "equally many samples from each home"},
-            cache.sample_homes, 1)};
+        make_integer_option({"sample-homes", "",
+                             "number of groups into which the training samples are divided; with the number of "
+                             "nodes, each node trains its own group, so that its cache has these samples. Each "
+                             "step takes equally many samples from each group"},
+                            cache.sample_homes, 1)};
 }
 
 // With `freeze` or `both`, also sets --freeze and --auto-pipe, unless they were set before.
