@@ -72,15 +72,16 @@ TEST_F(SampleHomesOnTwoNodes, AreTheNodesOfTheirSamplesInAllSteps) {
 TEST_F(SampleHomesOnTwoNodes, LoseNoSampleIfTheirNodesHaveUnequalWork) {
     job_.nodes = {0, 0, 0, 3};
     for (std::size_t step = 0; step < steps; ++step) {
+        const std::map<int, std::multiset<std::uint64_t>> samples_by_node = list_samples(step);
         std::vector<std::uint64_t> samples;
-        for (const auto& [node, of_node] : list_samples(step))
+        for (const auto& [node, of_node] : samples_by_node)
             samples.insert(samples.end(), of_node.begin(), of_node.end());
         std::ranges::sort(samples);
         std::vector<std::uint64_t> expected;
         for (const auto& [epoch, sample] : list_visits(step)) expected.push_back(sample);
         std::ranges::sort(expected);
         EXPECT_EQ(samples, expected);
-        for (const std::uint64_t sample : list_samples(step)[3])
+        for (const std::uint64_t sample : samples_by_node.at(3))
             EXPECT_TRUE(list_samples_of_node(job_, 3)[sample]);
     }
 }
