@@ -8,6 +8,7 @@
 
 #include "rank/simulated_sums.hpp"
 #include "trireme/device/gpu_times.hpp"
+#include "trireme/kernels/charge_copy.hpp"
 #include "trireme/rank/offload_stores.hpp"
 #include "trireme/rank/step_record.hpp"
 
@@ -157,7 +158,7 @@ void ParameterUpdates::update(int step_index) {
         const device::TraceSpan span(trace_, device::TraceLane::messages, "wait for gradients");
         exchanges_[copy].finish();
     }
-    charge_sums(stream_, sum_bytes_);
+    kernels::charge_copy(stream_, sum_bytes_);  // stage::GradientExchange sums without kernels
     post_norms();
     finish_moments();
     model_.stages().buffers().return_state();

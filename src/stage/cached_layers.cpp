@@ -8,8 +8,8 @@
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/trace.hpp"
+#include "trireme/kernels/charge_copy.hpp"
 #include "trireme/kernels/fill.hpp"
-#include "trireme/kernels/launch.hpp"
 #include "trireme/model/tensor_group.hpp"
 
 namespace trireme::stage {
@@ -20,19 +20,6 @@ namespace {
 constexpr std::size_t min_rows = 16;
 
 constexpr const char* written = "write to cache";  // in traces
-
-// The copies of rows from and to the cache as a kernel without values, which takes time on simulated devices.
-struct CopyOfRows {
-    double bytes = 0;
-
-    void check() const {}
-    device::Cost cost() const { return {.kernel = "copy", .bytes = bytes}; }
-    kernels::NamedTensors tensors() const { return {}; }
-};
-
-void run(device::ReferenceStream& /*stream*/, const CopyOfRows& /*op*/) {}
-void run(device::CpuStream& /*stream*/, const CopyOfRows& /*op*/) {}
-void run(device::CudaStream& /*stream*/, const CopyOfRows& /*op*/) {}
 
 class CachedLayers {
 public:
@@ -165,7 +152,7 @@ private:
         if (link.bandwidth > 0)
             device::idle_for(copies_ * link.latency + copied_bytes_ / link.bandwidth);
         else
-            kernels::launch(pass_.stream, CopyOfRows{.bytes = 2 * copied_bytes_});
+            kernels::charge_copy(pass_.stream, 2 * copied_bytes_);
     }
 
     // Adds samples whose results are not used, until there are min_rows rows.

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "trireme/kernels/charge_copy.hpp"
+
 namespace trireme::rank {
 namespace {
 
@@ -36,9 +38,9 @@ TEST(SimulatedSums, AreChargedToSimulatedDevicesOnly) {
                                  return 0.0;
                              }};
 
-    charge_sums(wall, 100);
-    charge_sums(simulated, 100);
-    charge_sums(simulated, 0);
+    kernels::charge_copy(wall, 100);
+    kernels::charge_copy(simulated, 100);
+    kernels::charge_copy(simulated, 0);
 
     EXPECT_EQ(charged, 100);
     EXPECT_TRUE(wall.ledger.entries().empty());
