@@ -9,6 +9,7 @@
 #include "trireme/base/numbers.hpp"
 #include "trireme/setup/clocks.hpp"
 #include "trireme/setup/elastic_memory.hpp"
+#include "trireme/setup/ghosts.hpp"
 #include "trireme/setup/memory_prediction.hpp"
 #include "trireme/setup/microbatch_sizes.hpp"
 #include "trireme/setup/planning.hpp"
@@ -157,6 +158,7 @@ setup::PlanState make_decided_state(const setup::Job& job, const setup::PlanStat
     setup::PlanState next{.plan = plan_layout(config, job.model, decision.layout, request),
                           .samples = change_samples(job, from, decision)};
     setup::check_elastic(config, job.model, next.plan);
+    setup::check_ghost_plan(config, next.plan);
     check_change(config, next.plan);
     check_batch_is_enough(config, next.plan, request, next.samples.batch);
     size_microbatches(job, request, ranks, /*trains=*/true, next);

@@ -30,8 +30,6 @@ void check_ghost_run_options(const config::RunConfig& config) {
     refuse_option(config.run.eval_every > 0, "--eval-every");
     refuse_option(config.run.checkpoint_every > 0, "--checkpoint-every");
     refuse_option(config.policy.move != config::MoveMethod::stop, "--move");
-    if (uses_cache(config.policy) && config.layout.tensor > 1)
-        throw ConfigError("--cache works with --math off only if --tensor is 1; simulate with --math on");
     if (uses_cache(config.policy) && config.costs.charging == config::Charging::passes)
         throw ConfigError(
             "--cache cannot be combined with --charge passes, because equal passes read different samples; use "
@@ -64,6 +62,15 @@ layout::BucketRules make_ghost_bucket_rules(int ranks) {
         rules = {.large_piece_elements = rules.large_piece_elements * scale,
                  .max_bucket_elements = rules.max_bucket_elements * scale};
     return rules;
+}
+
+void check_ghost_plan(const config::RunConfig& config, const plan::Plan& plan) {
+    const auto has_several_ranks = [](const layout::Team& team) { return team.ranks.size() > 1; };
+    if (is_ghost_run(config) && uses_cache(config.policy) && std::ranges::any_of(plan.teams, has_several_ranks))
+        throw ConfigError(
+            "--cache cannot be combined with --math off and tensor parallelism, because the ranks of a tensor "
+            "group "
+            "exchange what is cached; simulate with --math on");
 }
 
 void check_ghosts(const config::RunConfig& config) {

@@ -146,6 +146,7 @@ PlanState make_first_plan(const Job& job, int ranks, bool trains) {
     state.samples = {
         .batch = batch, .first_batch = batch, .first_pipelines = count_pipelines(state.plan.layout)};
     check_elastic(job.config, job.model, state.plan);
+    check_ghost_plan(job.config, state.plan);
     PlanRequest request = make_plan_request(job.config);
     request.may_exceed_memory = trains && may_begin_with_other_layout(job.config, state.plan);
     size_microbatches(job, request, ranks, trains, state);

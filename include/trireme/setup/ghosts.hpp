@@ -3,6 +3,7 @@
 
 #include "trireme/config/config.hpp"
 #include "trireme/layout/pieces.hpp"
+#include "trireme/plan/plan.hpp"
 
 namespace trireme::setup {
 
@@ -24,6 +25,8 @@ inline constexpr int max_ranks_charging_kernels = 64;
 // Throws ConfigError if a ghost run lacks options that it needs, or has options that need values or real time.
 // For any other run, throws ConfigError if --slow or --dtype does not suit the device.
 void check_ghosts(const config::RunConfig& config);
+// Throws ConfigError if a ghost run cannot execute the plan.
+void check_ghost_plan(const config::RunConfig& config, const plan::Plan& plan);
 // Throws ConfigError if the run is a ghost run, because `purpose`, e.g. "an evaluation", needs values.
 // Otherwise calls check_ghosts().
 void reject_ghost_run(const config::RunConfig& config, const std::string& purpose);

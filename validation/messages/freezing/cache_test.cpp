@@ -59,7 +59,12 @@ TEST_F(Cache, IsRefusedWhereItCannotBeExact) {
     const std::string simulated =
         "simulate --ranks 4 --cluster double.json --math off --cache on --frozen 1 --steps 3 --corpus "
         "corpus.h5 ";
-    expect_refusal(simulated + "--tensor 2", {"--cache works with --math off only if --tensor is 1"});
+    expect_refusal(simulated + "--tensor 2",
+                   {"--cache cannot be combined with --math off and tensor parallelism"});
+    write("teams.json",
+          R"({"layers": 11, "stages": [{"layers": [0, 11], "replicas": [{"ranks": [0, 1, 2, 3]}]}]})");
+    expect_refusal(simulated + "--layout teams.json",
+                   {"--cache cannot be combined with --math off and tensor parallelism"});
     expect_refusal(simulated + "--charge passes", {"--cache cannot be combined with --charge passes"});
 }
 
