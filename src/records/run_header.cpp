@@ -125,7 +125,7 @@ std::string describe_cache(const plan::Plan& plan, const setup::Job& job) {
     const std::size_t nodes = count_nodes(job);
     const std::string advice =
         nodes > 1 && job.config.policy.cache.sample_homes == 1
-            ? fmt::format("; each node caches all samples, and with --sample-homes {} only its own", nodes)
+            ? fmt::format("; set --sample-homes {} so that each node caches only its own samples", nodes)
             : "";
     return fmt::format("cache     up to {} MB per node: {} training samples, {} validation samples{}\n",
                        format_megabytes(places.bytes()), describe_samples(cache::Split::train),

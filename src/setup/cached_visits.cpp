@@ -4,19 +4,21 @@
 
 #include "trireme/base/numbers.hpp"
 #include "trireme/setup/elastic_memory.hpp"
+#include "trireme/setup/sample_homes.hpp"
 #include "trireme/setup/setup.hpp"
 
 namespace trireme::setup {
 
 double predict_placed_share(const Job& job) {
     if (!uses_cache(job.config.policy)) return 0;
-    const std::size_t limit = job.config.policy.cache.memory_bytes;
-    if (limit == 0) return 1;
+    const config::CacheConfig& config = job.config.policy.cache;
+    if (config.memory_bytes == 0) return 1;
+    const std::size_t nodes = std::min(config.sample_homes, count_nodes(job));  // with different samples
     const std::size_t row_bytes = job.model.width * byte_size(job.dtype);
     double bytes = 0;
     for (const data::Sample& sample : job.samples.train)
         bytes += static_cast<double>(round_up_to_cache_lines(sample.length * row_bytes));
-    return std::min(1.0, static_cast<double>(limit) / bytes);
+    return std::min(1.0, static_cast<double>(nodes * config.memory_bytes) / bytes);
 }
 
 CachedVisits CachedVisits::change_depth(std::size_t visit, int from, int to) const {
@@ -53,7 +55,7 @@ CachedShares predict_cached_shares(const StepSamples& step_samples, std::size_t 
         shares.at_depth += at_depth;
         if (cached.earlier_depth > 0)
             shares.at_earlier_depth +=
-                (1 - at_depth) * predict_visited_share(cached.begin, cached.depth_begin, visit, samples);
+                predict_visited_share(cached.begin, first_visit, visit, samples) - at_depth;
     }
     const double part = placed / static_cast<double>(step_samples.batch);
     shares.at_depth *= part;

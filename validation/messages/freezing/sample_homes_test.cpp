@@ -39,9 +39,8 @@ TEST_F(SampleHomes, GiveTheLossesOfOneRank) {
 
 TEST_F(SampleHomes, AreRecommendedOnSeveralNodes) {
     EXPECT_TRUE(has(simulate_homes("--cache on --run-dir one").out,
-                    "; each node caches all samples, and with --sample-homes 2 only its own"));
-    EXPECT_FALSE(
-        has(simulate_homes("--cache on --sample-homes 2 --run-dir two").out, "each node caches all samples"));
+                    "; set --sample-homes 2 so that each node caches only its own samples"));
+    EXPECT_FALSE(has(simulate_homes("--cache on --sample-homes 2 --run-dir two").out, "set --sample-homes"));
 }
 
 // A run on two nodes continues on one.
